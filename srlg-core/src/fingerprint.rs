@@ -3,7 +3,9 @@
 //!
 //! Sizes and seed have separate fingerprints, because their mismatches need different remedies.
 
-use crate::hash;
+use crate::config::{Config, RsraSizes, Scheme};
+use crate::counter::tagged::MOST_TAGS;
+use crate::hash::{self, HashFamily};
 use crate::params::Params;
 use crate::sizes::{SCHEME, SIZES, Size};
 
@@ -66,6 +68,36 @@ impl Params {
     }
 }
 
+impl Config {
+    /// Returns the configuration whose params have these [sizes](Params::sizes), with the seed 0, or `None` if there is
+    /// no such configuration.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_sizes(sizes: [u32; SIZES]) -> Option<Self> {
+        let [scheme, hash, threshold, window, candidate_limit, finder @ .., _, _, _, _, _, _, _, _] =
+            sizes;
+        let [.., rows, columns, linear_width, stride, tags, _, _, share] = sizes;
+        let scheme = match (scheme, finder) {
+            (0, [rsra_rows, column_bits, width, bit_stride, _, _, hot_limit]) => {
+                let finder =
+                    RsraSizes { rows: rsra_rows, column_bits, width, bit_stride, hot_limit };
+                Scheme::Paper { finder, rows, columns, stride }
+            }
+            // Short windows have more tags than a configuration may ask for.
+            (1, [cell_bits, ..]) => {
+                Scheme::Tagged { cell_bits, lines: columns, tags: tags.min(MOST_TAGS) }
+            }
+            _ => return None,
+        };
+        let family = |family: &HashFamily| *family as u32 == hash;
+        let hash = [HashFamily::Murmur, HashFamily::HalfSip13].into_iter().find(family)?;
+        let config =
+            Self { scheme, threshold, window, linear_width, share, candidate_limit, hash, seed: 0 };
+        let found = config.validate().ok()?.sizes().map(|size| size.value);
+        (found == sizes).then_some(config)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::{Config, HashFamily, RsraSizes, Scheme};
@@ -78,6 +110,35 @@ mod tests {
         assert_eq!(of(Config::default()), of(Config::paper()), "whatever the sizes");
         let sizes = |config: Config| config.validate().unwrap().sizes_fingerprint();
         assert_eq!(sizes(Config::paper()), sizes(Config { seed: 1, ..Config::paper() }));
+    }
+
+    #[test]
+    fn a_configuration_is_found_by_its_sizes() {
+        let plan = |threshold, window, pairs, memory| {
+            Config::for_load(threshold, window, pairs, memory).unwrap().config
+        };
+        for config in [
+            Config::default(),
+            Config { share: 4, window: 600, candidate_limit: 7, ..Config::default() },
+            Config { hash: HashFamily::HalfSip13, ..Config::default().for_threshold(100_000) },
+            plan(64, 60, 100_000, 2_000_000),
+            plan(1024, 3600, 20_000_000, 64_000_000),
+            plan(200, 1, 1_000_000, 8_000_000),
+            Config::paper(),
+        ] {
+            let sizes = config.validate().unwrap().sizes().map(|size| size.value);
+            let found =
+                Config::of_sizes(sizes).unwrap_or_else(|| panic!("no {config:?} of {sizes:?}"));
+            assert_eq!(found.validate().unwrap(), config.validate().unwrap());
+            for place in 0..sizes.len() {
+                let mut others = sizes;
+                others[place] += 1;
+                let found = Config::of_sizes(others);
+                let found = found.map(|it| it.validate().unwrap().sizes().map(|size| size.value));
+                assert!(found.is_none_or(|found| found == others), "{place}");
+            }
+        }
+        assert_eq!(Config::of_sizes([u32::MAX; 20]), None);
     }
 
     #[test]

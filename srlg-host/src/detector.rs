@@ -158,6 +158,26 @@ impl SlidingDetector {
         self.begin_close()?.end()
     }
 
+    /// Returns the report that [`close_slice`](Self::close_slice) would return now, without closing the slice.
+    ///
+    /// The call changes neither the state nor later reports, and takes about as long as a close.
+    ///
+    /// ```
+    /// # use srlg_host as srlg;
+    /// # use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
+    /// let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
+    /// detector.ingest(&(0..5000).map(|peer| Ipv4Pair { inside: 7, peer }).collect::<Vec<_>>())?;
+    /// let report = detector.report()?;
+    /// assert_eq!((detector.slice(), report), (0, detector.close_slice()?));
+    /// # Ok::<(), srlg::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error only if a GPU fails, or if a [sparse](Self::sparse) detector cannot allocate its recorders.
+    pub fn report(&mut self) -> Result<SliceReport, Error> {
+        Closing::new(self.exclusive_until(self.slice())?)?.report()
+    }
+
     /// Starts to close the running slice and finds the super points of the window that ends with it.
     ///
     /// The window can be queried until [`Closing::end`] moves it.

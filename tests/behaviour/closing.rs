@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use srlg::config::Scheme;
 use srlg::ingest::Taken;
-use srlg::{Config, Error, Ipv4Pair, SuperPoint};
+use srlg::{Config, Device, Error, Ipv4Pair, SlidingDetector, SuperPoint};
 
 use crate::fixture::{contacts, detector};
 use crate::small;
@@ -25,6 +25,32 @@ fn pairs(slice: u32) -> Vec<Ipv4Pair> {
 fn configs() -> [Config; 3] {
     let tagged = Config { threshold: 64, ..Config::default() };
     [tagged, Config { window: 600, ..tagged }, Config { threshold: 64, ..small::paper() }]
+}
+
+#[test]
+fn a_report_equals_that_of_the_next_close_and_changes_nothing() {
+    let crowded = Config { threshold: 64, ..small::tagged() };
+    for config in configs().into_iter().chain([crowded]) {
+        let (mut tested, mut plain) = (detector(config), detector(config));
+        if config == crowded {
+            for detector in [&mut tested, &mut plain] {
+                detector.set_most_share(2);
+            }
+        }
+        for slice in 0..12 {
+            tested.ingest(&pairs(slice)).unwrap();
+            plain.ingest(&pairs(slice)).unwrap();
+            let before = tested.snapshot().unwrap();
+            let reports = [0, 1].map(|_| tested.report().unwrap());
+            assert_eq!(tested.snapshot().unwrap(), before);
+            let closed = plain.close_slice().unwrap();
+            assert_eq!(reports, [closed.clone(), closed.clone()]);
+            assert_eq!(tested.close_slice().unwrap(), closed);
+        }
+    }
+    let mut sparse = SlidingDetector::sparse(configs()[0], Device::Cpu, 100_000).unwrap();
+    sparse.ingest(&pairs(0)).unwrap();
+    assert_eq!(sparse.report().unwrap(), sparse.close_slice().unwrap());
 }
 
 #[test]

@@ -5,10 +5,10 @@ mod pairs;
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use srlg::Error;
-use srlg::state::{Delta, SlicePairs, Snapshot};
+use srlg::state::{Delta, SlicePairs, Snapshot, StateHeader, StateKind};
+use srlg::{Device, Error, SlidingDetector};
 
-use golden::{bytes_of, golden, path, seen, tagged};
+use golden::{SEED, bytes_of, golden, path, seen, tagged};
 
 // The test compares contents and not bytes, because versions of zstd may compress differently.
 #[test]
@@ -16,12 +16,24 @@ fn files_of_version_3_hold_what_equal_detectors_hold() {
     for (name, mut detector, slices) in golden() {
         let bytes = std::fs::read(path(name)).unwrap();
         let params = *detector.params();
+        let header = StateHeader::of(&bytes).unwrap();
+        assert_eq!((header.slice, header.slices), (detector.slice(), slices.unwrap_or(0)));
         match slices {
             None => {
+                assert_eq!(header.kind, StateKind::Snapshot);
+                let config = Snapshot::config(&bytes, SEED).unwrap();
+                let mut restored = SlidingDetector::new(config, Device::Cpu).unwrap();
+                let snapshot = Snapshot::from_bytes(&bytes, restored.params()).unwrap();
+                restored.restore(&snapshot).unwrap();
+                assert!(restored.snapshot().unwrap() == detector.snapshot().unwrap(), "{name}");
+                let other = Snapshot::config(&bytes, SEED + 1);
+                assert!(matches!(other, Err(Error::OtherSeed { .. })));
                 let expected = detector.snapshot().unwrap().with_attachment(b"kept with it".into());
                 assert!(Snapshot::from_bytes(&bytes, &params).unwrap() == expected, "{name}");
             }
             Some(slices) => {
+                assert_eq!(header.kind, StateKind::Delta);
+                assert!(Snapshot::config(&bytes, 0).is_err());
                 let expected = detector.delta(slices).unwrap();
                 assert_eq!(expected.recorders() == 0, name.ends_with("empty"));
                 assert!(Delta::from_bytes(&bytes, &params).unwrap() == expected, "{name}");

@@ -36,7 +36,7 @@ pub(crate) use params::most_share;
 pub use positions::Positions;
 pub use region::{REGIONS, Region, Regions};
 pub use sizes::{AGES, LINE};
-pub(crate) use sizes::{LEAST_TAGS, MOST_POSITIONS};
+pub(crate) use sizes::{LEAST_TAGS, MOST_POSITIONS, MOST_TAGS};
 pub use touch::{Touch, Touches, touch_lines};
 
 /// The counter of the default scheme, which recognises the touches of a host by their tags.

@@ -4,6 +4,7 @@
 //! Closing::new     candidates -> tallies and estimate of each -> sample peers of super points
 //! Closing          answers queries about the window
 //! Closing::finish  age: the window moves -> SliceReport
+//! Closing::report  the window stays      -> SliceReport
 //! ```
 //!
 //! The device only counts. srlg-core computes the estimates on the CPU from the counts of the device.
@@ -130,6 +131,17 @@ impl ExclusiveDetector<'_> {
             shares.merge(other, slice);
             shares.forget(running, params);
         })
+    }
+
+    /// Returns the health of the window of `candidates`, and then ages the recorders by `ages`.
+    fn health(&mut self, candidates: Candidates, ages: Ages) -> Result<Health, Error> {
+        let backend = &mut *self.backend;
+        let row_weights = match candidates.row_weights {
+            Some(row_weights) if ages == Ages::default() => row_weights,
+            Some(row_weights) => backend.age(ages).map(|()| row_weights)?,
+            None => vec![backend.count_and_age(candidates.span, ages)?],
+        };
+        Ok(Health::new(self.params, &row_weights, candidates.health, self.shares.largest()))
     }
 
     /// Adapts the shares to the `load` of the window that ended with the slice before the running one.
@@ -268,29 +280,34 @@ impl<'a> Closing<'a> {
         Ok(report)
     }
 
+    /// Returns the report that [`end`](Self::end) would return, without closing the slice.
+    pub(super) fn report(self) -> Result<SliceReport, Error> {
+        let Self { mut detector, candidates, super_points, mut stages, start } = self;
+        detector.backend.is_busy = true;
+        let (slice, count) = (detector.slice(), candidates.count);
+        let health = detector.health(candidates, Ages::default())?;
+        detector.backend.is_busy = false;
+        stages.complete_since(start);
+        Ok(SliceReport { slice, super_points, candidates: count, health, stages })
+    }
+
     /// Closes the slice like [`end`](Self::end), but keeps the exclusive access to the detector.
     pub(super) fn finish(self) -> Result<(SliceReport, ExclusiveDetector<'a>), Error> {
         let Self { mut detector, candidates, super_points, mut stages, start } = self;
-        let ExclusiveDetector { params, backend, last, shares, .. } = &mut detector;
-        backend.is_busy = true;
-        let slice = backend.slice();
+        detector.backend.is_busy = true;
+        let (slice, count) = (detector.slice(), candidates.count);
         let next = slice.checked_add(1).ok_or(Error::LastSlice { running: slice })?;
-        let (ages, ageing) = (params.ages_between(slice, next), Instant::now());
-        let row_weights = match candidates.row_weights {
-            Some(row_weights) => backend.age(ages).map(|()| row_weights)?,
-            None => vec![backend.count_and_age(candidates.span, ages)?],
-        };
-        backend.set_slice(next);
-        let health = Health::new(params, &row_weights, candidates.health, shares.largest());
-        let most = params.candidate_limit() as usize;
+        let (ages, ageing) = (detector.params.ages_between(slice, next), Instant::now());
+        let health = detector.health(candidates, ages)?;
+        detector.backend.set_slice(next);
+        let most = detector.params.candidate_limit() as usize;
         let kept = super_points.iter().take(most).map(|point| point.host);
-        **last = LastReport { health: health.clone(), kept: kept.collect() };
+        *detector.last = LastReport { health: health.clone(), kept: kept.collect() };
         detector.adapt_shares(health.load)?;
         stages.age = ageing.elapsed();
         detector.backend.is_busy = false;
         stages.complete_since(start);
-        let candidates = candidates.count;
-        Ok((SliceReport { slice, super_points, candidates, health, stages }, detector))
+        Ok((SliceReport { slice, super_points, candidates: count, health, stages }, detector))
     }
 }
 

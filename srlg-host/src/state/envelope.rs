@@ -151,6 +151,18 @@ impl StateHeader {
     }
 }
 
+/// Returns the sizes in the snapshot in `bytes`, and its fingerprints.
+pub(super) fn sizes_of(bytes: &[u8]) -> Result<(Sizes, Fingerprints), Error> {
+    let kind = StateKind::Snapshot;
+    let header = versioned(bytes)?;
+    if header.kind != kind as u8 {
+        return Err(FormatError::Kind { found: header.kind, expected: kind as u8 }.into());
+    }
+    check_whole(&header, kind, bytes)?;
+    let sizes = Sizes::read(&bytes[size_of::<Header>()..][..sizes_len(kind)])?;
+    Ok((sizes, Fingerprints { sizes: header.sizes.get(), seed: header.seed.get() }))
+}
+
 /// Opens the envelope in `bytes`, which must be of the given `kind`. It must match a detector with `params`, or any
 /// detector if `params` is `None`.
 pub(super) fn open<'a>(

@@ -37,6 +37,12 @@ impl Sizes {
     }
 }
 
+impl From<Sizes> for [u32; SIZES] {
+    fn from(sizes: Sizes) -> Self {
+        sizes.0.map(U32::get)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,11 +1,11 @@
 //! [`Snapshot`]: the whole state of a detector.
 
-use srlg_core::{ARRAYS, ArrayShape, Params, RecentRange};
+use srlg_core::{ARRAYS, ArrayShape, Config, Params, RecentRange};
 use zerocopy::IntoBytes;
 
 use super::coder::Coder;
 use super::delta::sections;
-use super::envelope::{Contents, open};
+use super::envelope::{Contents, open, sizes_of};
 use super::pick::code;
 use super::section::{self, Fold, Section};
 use super::sizes::Sizes;
@@ -95,6 +95,23 @@ impl Snapshot {
             attachment,
         };
         contents.seal(&body)
+    }
+
+    /// Returns the configuration of the detector whose snapshot is in `bytes`, with the given `seed`.
+    ///
+    /// The seed must be that of the detector. A snapshot contains only its fingerprint.
+    ///
+    /// # Errors
+    /// Returns [`Error::Format`] if the bytes are damaged or are not a snapshot. Returns [`Error::OtherSeed`] if
+    /// the detector had a different seed. Returns [`Error::Version`] or [`Error::FormerVersion`] if the bytes have an
+    /// unsupported format version.
+    pub fn config(bytes: &[u8], seed: u64) -> Result<Config, Error> {
+        let (sizes, fingerprints) = sizes_of(bytes)?;
+        let config = Config::of_sizes(sizes.into())
+            .ok_or_else(|| wrong("no detector has the sizes of the snapshot"))?;
+        let config = Config { seed, ..config };
+        fingerprints.check(StateKind::Snapshot, Some(sizes), &config.validate()?)?;
+        Ok(config)
     }
 
     /// Reads the snapshot in `bytes` for a detector with `params`.

@@ -7,7 +7,7 @@ use srlg::{Config, Device, Ipv4Pair, SlidingDetector};
 use crate::small;
 
 /// A seed that differs from the default.
-const SEED: u64 = 0x5eed;
+pub(super) const SEED: u64 = 0x5eed;
 
 pub(super) fn tagged() -> Config {
     Config { seed: SEED, ..small::tagged() }
