@@ -1,15 +1,26 @@
 """Detection of hosts in contact with many distinct other hosts, within a sliding window and in bounded memory."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
-from ipaddress import IPv4Address, IPv6Address
+import builtins
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from os import PathLike
-from typing import Any, Literal, Protocol, TypeAlias, TypedDict, final
+from typing import (
+    Any,
+    Literal,
+    Protocol,
+    SupportsIndex,
+    TypeAlias,
+    TypedDict,
+    Unpack,
+    final,
+    overload,
+    type_check_only,
+)
 
 from _typeshed import ReadableBuffer
 
 __all__ = [
-    "BusyError",
     "ConfigError",
     "Contacts",
     "Detector",
@@ -23,25 +34,61 @@ __all__ = [
     "Peer",
     "Report",
     "Scan",
+    "State",
     "StateError",
     "SuperPoint",
     "__version__",
+    "merge",
     "read",
     "scan",
+    "sketch",
+    "super_points",
 ]
 
-_Host: TypeAlias = str | IPv4Address | IPv6Address
+_Host: TypeAlias = str | int | IPv4Address | IPv6Address
+_Network: TypeAlias = str | IPv4Network | IPv6Network
 
 # NumPy arrays. Type checkers accept them as buffers only from Python 3.12 on.
 class _Array(Protocol):
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
 
-_Hosts: TypeAlias = ReadableBuffer | _Array | Iterable[_Host]
-_Range: TypeAlias = Literal["within", "clamped-to-zero", "beyond"]
+class _ArrowArray(Protocol):
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
 
 class _ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+class _LazyFrame(Protocol):
+    def collect_batches(self) -> Any: ...
+
+_Hosts: TypeAlias = ReadableBuffer | _Array | _ArrowArray | _ArrowStream | Iterable[_Host]
+_Table: TypeAlias = _ArrowStream | _LazyFrame | Iterable[_ArrowStream]
+_States: TypeAlias = ReadableBuffer | Detector | Iterable[_States]
+_Range: TypeAlias = Literal["within", "clamped-to-zero", "beyond"]
+_Only: TypeAlias = Literal["all", "initiated", "no-refusals", "no-replies", "replies", "tcp-syn"]
+
+@type_check_only
+class _RestoredOptions(TypedDict, total=False):
+    seed: int | None
+    device: str
+    inside: _Network | Iterable[_Network] | None
+    measure: Literal["inside", "outside"]
+    role: Literal["any", "source", "destination"]
+    only: _Only
+    host: Literal["address", "address+port"]
+    peer: Literal["address", "port", "address+port"]
+    host_prefix4: int
+    host_prefix6: int
+    peer_prefix4: int
+    peer_prefix6: int
+
+@type_check_only
+class _Options(_RestoredOptions, total=False):
+    threshold: int
+    window: int
+    memory: int | None
+    pairs: int | None
 
 class _PeerDict(TypedDict):
     host: str
@@ -78,9 +125,6 @@ class InputError(Error):
 class LateRowsError(InputError):
     """More than 1 % of the rows of a table are late by at least a window."""
 
-class BusyError(Error):
-    """Another thread has exclusive access to the object."""
-
 class LateRowsWarning(UserWarning):
     """A scan has dropped rows that were late by at least a window."""
 
@@ -92,10 +136,25 @@ class Detector:
         cls,
         threshold: int = 1024,
         window: int = 300,
+        *,
         memory: int | None = None,
         pairs: int | None = None,
         seed: int | None = None,
         device: str = "auto",
+        inside: _Network | Iterable[_Network] | None = None,
+        measure: Literal["inside", "outside"] = "inside",
+        role: Literal["any", "source", "destination"] = "any",
+        only: _Only = "all",
+        host: Literal["address", "address+port"] = "address",
+        peer: Literal["address", "port", "address+port"] = "address",
+        host_prefix4: int = 32,
+        host_prefix6: int = 128,
+        peer_prefix4: int = 32,
+        peer_prefix6: int = 128,
+    ) -> Detector: ...
+    @classmethod
+    def from_snapshot(
+        cls, snapshot: ReadableBuffer, **options: Unpack[_RestoredOptions]
     ) -> Detector: ...
     @property
     def slice(self) -> int: ...
@@ -110,18 +169,20 @@ class Detector:
     @property
     def health(self) -> Health: ...
     def ingest(self, inside: _Hosts, peer: _Hosts) -> None: ...
+    def ingest_table(
+        self, data: _Table, *, source: str = "source", destination: str = "destination"
+    ) -> None: ...
     def close_slice(self) -> Report: ...
+    def report(self) -> Report: ...
     def skip_to(self, slice: int) -> None: ...
-    def cardinality(self, host: _Host) -> Estimate: ...
-    def within(self, host: _Host, slices: int) -> Estimate: ...
+    def cardinality(self, host: _Host, slices: int | None = None) -> Estimate: ...
     def sample_peers(self, host: _Host) -> list[Peer]: ...
     def snapshot(self) -> bytes: ...
-    def restore(self, snapshot: bytes) -> None: ...
-    def pairs(self) -> list[bytes] | None: ...
+    def restore(self, snapshot: ReadableBuffer) -> None: ...
     def delta(self, slices: int = 1) -> bytes: ...
-    def merge(self, state: bytes) -> None: ...
+    def merge(self, states: _States, *, advance: bool = False) -> None: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
-    def __setstate__(self, state: bytes) -> None: ...
+    def __setstate__(self, state: tuple[int, list[bytes]]) -> None: ...
 
 @final
 class Estimate:
@@ -203,8 +264,16 @@ class Report:
     def health(self) -> Health: ...
     @property
     def super_points(self) -> list[SuperPoint]: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[SuperPoint]: ...
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> SuperPoint: ...
+    @overload
+    def __getitem__(self, key: builtins.slice, /) -> list[SuperPoint]: ...
     def to_dicts(self) -> list[_PointDict]: ...
     def to_arrow(self) -> Any: ...
+    def to_pandas(self) -> Any: ...
+    def to_polars(self) -> Any: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def _repr_html_(self) -> str: ...
 
@@ -230,16 +299,46 @@ class Contacts:
     def __iter__(self) -> Iterator[Any]: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+@final
+class State:
+    """The header of a snapshot, a delta or a list of pairs."""
+
+    def __new__(cls, state: ReadableBuffer) -> State: ...
+    @property
+    def kind(self) -> Literal["snapshot", "delta", "pairs"]: ...
+    @property
+    def slice(self) -> int: ...
+    @property
+    def slices(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+
 def scan(
-    data: _ArrowStream,
+    data: _Table,
     *,
-    time: str,
-    source: str,
-    destination: str,
-    inside: Sequence[str] | None = None,
-    slice: str = "1s",
+    time: str = "time",
+    source: str = "source",
+    destination: str = "destination",
+    slice: str | timedelta = "1s",
     detector: Detector | None = None,
     progress: bool | None = None,
     late: Literal["raise", "drop"] = "raise",
+    **options: Unpack[_Options],
 ) -> Scan: ...
+def super_points(
+    data: _Table,
+    *,
+    source: str = "source",
+    destination: str = "destination",
+    **options: Unpack[_Options],
+) -> Report: ...
+def sketch(
+    data: _Table,
+    *,
+    source: str = "source",
+    destination: str = "destination",
+    slice: int = 0,
+    **options: Unpack[_Options],
+) -> bytes: ...
+def merge(states: _States, **options: Unpack[_Options]) -> Detector: ...
 def read(*paths: str | PathLike[str], exports: bool = False) -> Contacts: ...

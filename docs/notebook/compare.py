@@ -39,16 +39,8 @@ START = polars.from_epoch("second").cast(polars.Datetime("ms", "UTC")).alias("st
 
 def by_srlg(table: polars.DataFrame) -> polars.DataFrame:
     """Estimates, in the memory of one detector."""
-    reports = srlg.scan(
-        table,
-        time="time",
-        source="source",
-        destination="destination",
-        inside=["10.0.0.0/8"],
-        slice="1s",
-        detector=srlg.Detector(threshold=THRESHOLD, window=WINDOW),
-        progress=False,
-    )
+    options = {"threshold": THRESHOLD, "window": WINDOW, "inside": "10.0.0.0/8"}
+    reports = srlg.scan(table, progress=False, **options)
     columns = ["start", "host", "cardinality", "lower", "upper"]
     frames = [polars.DataFrame(report).select(columns) for report in reports]
     return polars.concat(frames).with_columns(col("start").dt.cast_time_unit("ms"))

@@ -36,16 +36,9 @@ def ingest() -> None:
 
 
 def scan(data: srlg._ArrowStream) -> None:
-    detector = srlg.Detector(device="cpu")
+    detector = srlg.Detector(device="cpu", inside="10.0.0.0/8")
     start = time.perf_counter()
-    reports = srlg.scan(
-        data,
-        time="time",
-        source="source",
-        destination="destination",
-        inside=["10.0.0.0/8"],
-        detector=detector,
-    )
+    reports = srlg.scan(data, detector=detector)
     count = sum(1 for _ in reports)
     took.append(time.perf_counter() - start)
     assert count == ROWS // ROWS_PER_SLICE

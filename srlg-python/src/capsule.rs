@@ -23,15 +23,15 @@ pub(crate) fn export(
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
 }
 
-/// Takes the stream from `data`, which must have the method `__arrow_c_stream__`.
+/// Takes the stream from `data`, which must have the method `__arrow_c_stream__`. `name` is the name of the argument.
 ///
 /// The stream yields arrays instead of batches, because a struct array loses its nulls when it is converted to a batch.
-pub(crate) fn import(data: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
+pub(crate) fn import(name: &str, data: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
     let py = data.py();
     let Some(method) = data.getattr_opt(intern!(py, "__arrow_c_stream__"))? else {
         let kind = data.get_type().name()?;
         return Err(PyTypeError::new_err(format!(
-            "data: must have __arrow_c_stream__, such as a polars, pandas or pyarrow table, got {kind}"
+            "{name}: must be a table with __arrow_c_stream__, such as of polars, pandas or pyarrow, or an iterable of tables, got {kind}"
         )));
     };
     let capsule = method.call0()?.cast_into::<PyCapsule>()?;
@@ -44,8 +44,10 @@ pub(crate) fn import(data: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
     // Without this callback, the reader would panic. A released stream has no callbacks and is rejected below.
     if stream.release().is_some() && stream.get_next().is_none() {
-        return Err(PyValueError::new_err("cannot read data: its stream has no get_next callback"));
+        return Err(PyValueError::new_err(format!(
+            "cannot read {name}: its stream has no get_next callback"
+        )));
     }
     let reader = ArrayStreamReader::try_new(stream);
-    reader.map_err(|error| PyValueError::new_err(format!("cannot read data: {error}")))
+    reader.map_err(|error| PyValueError::new_err(format!("cannot read {name}: {error}")))
 }

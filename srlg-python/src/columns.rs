@@ -1,86 +1,170 @@
-//! Conversion of Arrow columns to times and hosts.
+//! Conversion of Arrow columns to times, hosts and the other parts of a contact.
 
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv6Addr};
+use std::num::{NonZeroU8, NonZeroU64};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt32Type,
 };
-use arrow_array::{Array, BinaryArray, LargeBinaryArray, RecordBatch};
+use arrow_array::{
+    Array, BinaryArray, LargeBinaryArray, RecordBatch, downcast_dictionary_array,
+    downcast_integer_array,
+};
 use arrow_schema::{DataType, Fields, TimeUnit};
 use pyo3::PyResult;
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use srlg_input::Contact;
 use srlg_input::contact::Host;
 
-pub(crate) struct Columns {
-    time: Column,
-    source: Column,
-    destination: Column,
+/// Names of the columns of a table.
+#[derive(Clone)]
+pub(crate) struct ColumnNames {
+    /// Name of the time column, or `None` if times are not read.
+    pub(crate) time: Option<String>,
+    pub(crate) source: String,
+    pub(crate) destination: String,
+    /// Columns that must exist besides the addresses. If there are any, all columns with the names of a contact's parts
+    /// are read.
+    pub(crate) required: &'static [&'static str],
 }
 
-struct Column {
+pub(crate) struct Columns {
+    time: Option<Column>,
+    source: Column,
+    destination: Column,
+    details: Option<[Option<Column>; DETAILS.len()]>,
+}
+
+/// Names of the columns with the other parts of a contact, in the order of [`Details`].
+const DETAILS: [&str; 5] = ["protocol", "source_port", "destination_port", "tcp_flags", "packets"];
+
+/// The values of the columns in [`DETAILS`], which are `None` if they are unknown.
+type Details = [Option<u64>; DETAILS.len()];
+
+/// A column of a table or an argument.
+pub(crate) struct Column {
     place: usize,
     name: String,
 }
 
 #[derive(Default)]
 pub(crate) struct Rows {
-    /// Times of the contacts, in nanoseconds since the Unix epoch.
+    /// Times of the contacts, in nanoseconds since the Unix epoch. Empty if there is no time column.
     pub(crate) times: Vec<u64>,
-    pub(crate) sources: Vec<Host>,
-    pub(crate) destinations: Vec<Host>,
+    sources: Vec<Host>,
+    destinations: Vec<Host>,
+    /// Empty if no other parts of the contacts are read.
+    details: Vec<Details>,
+}
+
+impl Rows {
+    pub(crate) fn len(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Returns the contacts from row `first` on. Without a time column, their time is 0.
+    pub(crate) fn contacts(&self, first: usize) -> impl Iterator<Item = Contact> {
+        let hosts = self.sources[first..].iter().zip(&self.destinations[first..]);
+        hosts.enumerate().map(move |(row, (&source, &destination))| {
+            let time_ns = self.times.get(first + row).copied().unwrap_or_default();
+            let contact = Contact::new(time_ns, source, destination);
+            match self.details.get(first + row) {
+                None => contact,
+                Some(details) => detailed(contact, details),
+            }
+        })
+    }
+}
+
+/// Adds `details`, whose values have been checked, to `contact`.
+fn detailed(mut contact: Contact, details: &Details) -> Contact {
+    let [protocol, source_port, destination_port, tcp_flags, packets] = *details;
+    contact.protocol = protocol.map(|it| it as u8);
+    contact.source_port = source_port.map(|it| it as u16);
+    contact.destination_port = destination_port.map(|it| it as u16);
+    contact.tcp_flags = tcp_flags.and_then(|it| NonZeroU8::new(it as u8));
+    contact.packets = packets.and_then(NonZeroU64::new);
+    contact
 }
 
 impl Columns {
-    pub(crate) fn new(
-        fields: &Fields,
-        time: &str,
-        source: &str,
-        destination: &str,
-    ) -> PyResult<Self> {
+    pub(crate) fn new(fields: &Fields, names: &ColumnNames) -> PyResult<Self> {
+        let column = |name: &str| {
+            let (place, _) = fields.find(name)?;
+            Some(Column { place, name: name.to_owned() })
+        };
+        let all = || {
+            let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+            names.join(", ")
+        };
         let find = |option: &str, name: &str| {
-            let (place, _) = fields.find(name).ok_or_else(|| {
-                let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+            column(name).ok_or_else(|| {
                 PyValueError::new_err(format!(
                     "{option}: must be a column of the data ({}), got {name}",
-                    names.join(", ")
+                    all()
                 ))
-            })?;
-            Ok::<_, pyo3::PyErr>(Column { place, name: name.to_owned() })
+            })
         };
+        if let Some(name) = names.required.iter().find(|name| column(name).is_none()) {
+            return Err(PyValueError::new_err(format!(
+                "data: the options of the detector require a column {name}, got {}; rename or add a column",
+                all()
+            )));
+        }
         Ok(Self {
-            time: find("time", time)?,
-            source: find("source", source)?,
-            destination: find("destination", destination)?,
+            time: names.time.as_ref().map(|name| find("time", name)).transpose()?,
+            source: find("source", &names.source)?,
+            destination: find("destination", &names.destination)?,
+            details: (!names.required.is_empty()).then(|| DETAILS.map(column)),
         })
     }
 
     /// Reads all rows of `batch`, which starts at row `first` of the table.
     pub(crate) fn read(&self, batch: &RecordBatch, first: u64) -> PyResult<Rows> {
-        let hosts = |column: &Column| column.hosts(batch, first);
-        Ok(Rows {
-            times: self.time.times(batch, first)?,
+        let hosts = |column: &Column| column.hosts(batch.column(column.place), first);
+        let times = |column: &Column| column.times(batch.column(column.place), first);
+        let mut rows = Rows {
+            times: self.time.as_ref().map_or(Ok(Vec::new()), times)?,
             sources: hosts(&self.source)?,
             destinations: hosts(&self.destination)?,
-        })
+            details: Vec::new(),
+        };
+        let Some(columns) = &self.details else { return Ok(rows) };
+        rows.details = vec![Details::default(); rows.len()];
+        let largest = [u8::MAX.into(), u16::MAX.into(), u16::MAX.into(), u8::MAX.into(), u64::MAX];
+        for (detail, (column, largest)) in columns.iter().zip(largest).enumerate() {
+            if let Some(column) = column {
+                let array = batch.column(column.place);
+                let numbers = column.numbers(array, first, largest)?;
+                for (row, number) in rows.details.iter_mut().zip(numbers) {
+                    row[detail] = number;
+                }
+            }
+        }
+        Ok(rows)
     }
 }
 
 impl Column {
-    /// Returns the array of the column, or an error if the array contains nulls.
-    fn array<'a>(&self, batch: &'a RecordBatch, first: u64) -> PyResult<&'a dyn Array> {
-        let array = batch.column(self.place);
-        if array.null_count() == 0 {
-            return Ok(array);
-        }
-        let row = (0..array.len()).find(|&row| array.is_null(row)).unwrap_or_default();
-        Err(self.bad_row(first, row, "null; drop rows with nulls first"))
+    /// Creates a column that is an argument with this name.
+    pub(crate) fn argument(name: &str) -> Self {
+        Self { place: 0, name: name.to_owned() }
     }
 
-    fn times(&self, batch: &RecordBatch, first: u64) -> PyResult<Vec<u64>> {
-        let array = self.array(batch, first)?;
+    /// Returns an error if `array` contains nulls.
+    fn check_nulls(&self, array: &dyn Array, first: u64) -> PyResult<()> {
+        match (0..array.len()).find(|&row| array.is_null(row)) {
+            Some(row) if array.null_count() > 0 => Err(self.bad_row(first, row, NULL)),
+            _ => Ok(()),
+        }
+    }
+
+    fn times(&self, array: &dyn Array, first: u64) -> PyResult<Vec<u64>> {
+        self.check_nulls(array, first)?;
         let (values, unit) = match array.data_type() {
             DataType::Timestamp(TimeUnit::Second, _) => {
                 (array.as_primitive::<TimestampSecondType>().values(), 1_000_000_000)
@@ -94,7 +178,13 @@ impl Column {
             DataType::Timestamp(TimeUnit::Nanosecond, _) => {
                 (array.as_primitive::<TimestampNanosecondType>().values(), 1)
             }
-            other => return Err(self.bad_type("a timestamp", other)),
+            other => {
+                return Err(self.bad_type(
+                    "a timestamp",
+                    other,
+                    "convert it, such as with polars.from_epoch or pandas.to_datetime",
+                ));
+            }
         };
         let time = |(row, &value): (usize, &i64)| {
             let time = u64::try_from(value).ok().and_then(|value| value.checked_mul(unit));
@@ -105,75 +195,139 @@ impl Column {
         values.iter().enumerate().map(time).collect()
     }
 
-    fn hosts(&self, batch: &RecordBatch, first: u64) -> PyResult<Vec<Host>> {
-        let array = self.array(batch, first)?;
-        // The array has no nulls. Text is read as bytes, because libraries do not check that text from a file is UTF-8.
-        let text = |(row, text): (usize, Option<&[u8]>)| {
-            let text = text.unwrap_or_default();
-            let host = str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-            host.ok_or_else(|| {
-                let text = String::from_utf8_lossy(text);
-                self.bad_row(first, row, format!("{text:?} is not an address"))
-            })
-        };
-        let octets = |(row, octets): (usize, Option<&[u8]>)| {
-            let octets = octets.unwrap_or_default();
-            packed(octets).ok_or_else(|| {
-                self.bad_row(
-                    first,
-                    row,
-                    format!("an address has 4 or 16 bytes, got {}", octets.len()),
-                )
-            })
-        };
-        match array.data_type() {
-            DataType::UInt32 => {
-                let values = array.as_primitive::<UInt32Type>().values();
-                Ok(values.iter().map(|&bits| Host::v4(bits)).collect())
-            }
-            DataType::Utf8 => {
-                let bytes = BinaryArray::from(array.as_string::<i32>().clone());
-                bytes.iter().enumerate().map(text).collect()
-            }
-            DataType::LargeUtf8 => {
-                let bytes = LargeBinaryArray::from(array.as_string::<i64>().clone());
-                bytes.iter().enumerate().map(text).collect()
-            }
-            DataType::Utf8View => {
-                let bytes = array.as_string_view().clone().to_binary_view();
-                bytes.iter().enumerate().map(text).collect()
-            }
-            DataType::FixedSizeBinary(_) => {
-                array.as_fixed_size_binary().iter().enumerate().map(octets).collect()
-            }
-            DataType::Binary => array.as_binary::<i32>().iter().enumerate().map(octets).collect(),
-            DataType::LargeBinary => {
-                array.as_binary::<i64>().iter().enumerate().map(octets).collect()
-            }
-            DataType::BinaryView => array.as_binary_view().iter().enumerate().map(octets).collect(),
-            other => Err(self.bad_type("uint32, text or binary", other)),
+    /// Reads the hosts of `array`, which starts at row `first`.
+    pub(crate) fn hosts(&self, array: &dyn Array, first: u64) -> PyResult<Vec<Host>> {
+        self.check_nulls(array, first)?;
+        if *array.data_type() == DataType::UInt32 {
+            let values = array.as_primitive::<UInt32Type>().values();
+            return Ok(values.iter().map(|&bits| Host::v4(bits)).collect());
         }
+        let Some(mut host) = host_reader(array) else {
+            return Err(self.bad_type(
+                "32- or 64-bit integers, text, or 4 or 16 bytes",
+                array.data_type(),
+                "cast it to one of these",
+            ));
+        };
+        let hosts =
+            (0..array.len()).map(|row| host(row).map_err(|text| self.bad_row(first, row, text)));
+        hosts.collect()
     }
 
-    fn bad_type(&self, expected: &str, found: &DataType) -> pyo3::PyErr {
+    /// Reads numbers up to `largest`, or `None` for nulls.
+    fn numbers(&self, array: &dyn Array, first: u64, largest: u64) -> PyResult<Vec<Option<u64>>> {
+        let Some(number) = integer_reader(array) else {
+            let found = array.data_type();
+            return Err(self.bad_type("integers", found, "cast it to an integer type"));
+        };
+        let number = |row| {
+            if array.is_null(row) {
+                return Ok(None);
+            }
+            let number = number(row);
+            let checked = u64::try_from(number).ok().filter(|number| *number <= largest);
+            let text = || format!("must be between 0 and {largest}, got {number}");
+            checked.map(Some).ok_or_else(|| self.bad_row(first, row, text()))
+        };
+        (0..array.len()).map(number).collect()
+    }
+
+    fn bad_type(&self, expected: &str, found: &DataType, remedy: &str) -> pyo3::PyErr {
         let Self { name, .. } = self;
-        PyTypeError::new_err(format!("column {name}: cast it to {expected}, got {found}"))
+        PyTypeError::new_err(format!("column {name}: must be {expected}, got {found}; {remedy}"))
     }
 
-    fn bad_row(&self, first: u64, row: usize, found: impl Display) -> pyo3::PyErr {
+    pub(crate) fn bad_row(&self, first: u64, row: usize, found: impl Display) -> pyo3::PyErr {
         let (Self { name, .. }, row) = (self, first + row as u64);
         PyValueError::new_err(format!("column {name}, row {row}: {found}"))
     }
 }
 
-/// Converts an address in network byte order to a host. Returns `None` if it does not have 4 or 16 bytes.
-fn packed(octets: &[u8]) -> Option<Host> {
-    match octets.len() {
-        4 => <[u8; 4]>::try_from(octets).ok().map(Host::from),
-        16 => {
-            let octets = <[u8; 16]>::try_from(octets).ok()?;
-            Some(IpAddr::V6(Ipv6Addr::from(octets)).into())
+const NULL: &str = "null; drop rows with nulls first";
+
+/// A function that returns the host at an index of an array without nulls, or the reason why there is none.
+type HostReader<'a> = Box<dyn FnMut(usize) -> Result<Host, String> + 'a>;
+
+/// Returns the reader of the hosts in `array`, or `None` if arrays of this type have no hosts.
+fn host_reader(array: &dyn Array) -> Option<HostReader<'_>> {
+    // Text is read as bytes, because libraries do not check that text from a file is UTF-8.
+    Some(match array.data_type() {
+        DataType::Int32 | DataType::UInt32 | DataType::Int64 | DataType::UInt64 => {
+            let number = integer_reader(array)?;
+            Box::new(move |row| word(number(row)).map(Host::v4))
         }
+        DataType::Utf8 => {
+            let bytes = BinaryArray::from(array.as_string::<i32>().clone());
+            Box::new(move |row| text(bytes.value(row)))
+        }
+        DataType::LargeUtf8 => {
+            let bytes = LargeBinaryArray::from(array.as_string::<i64>().clone());
+            Box::new(move |row| text(bytes.value(row)))
+        }
+        DataType::Utf8View => {
+            let bytes = array.as_string_view().clone().to_binary_view();
+            Box::new(move |row| text(bytes.value(row)))
+        }
+        DataType::FixedSizeBinary(_) => {
+            let array = array.as_fixed_size_binary();
+            Box::new(|row| packed(array.value(row)))
+        }
+        DataType::Binary => {
+            let array = array.as_binary::<i32>();
+            Box::new(|row| packed(array.value(row)))
+        }
+        DataType::LargeBinary => {
+            let array = array.as_binary::<i64>();
+            Box::new(|row| packed(array.value(row)))
+        }
+        DataType::BinaryView => {
+            let array = array.as_binary_view();
+            Box::new(|row| packed(array.value(row)))
+        }
+        // Each value is converted once, and only if a row has it.
+        DataType::Dictionary(..) => downcast_dictionary_array!(
+            array => {
+                let values = array.values();
+                let (mut host, mut known) = (host_reader(values)?, HashMap::new());
+                Box::new(move |row| {
+                    let key = array.key(row).filter(|&key| values.is_valid(key));
+                    let key = key.ok_or_else(|| NULL.to_owned())?;
+                    if let Some(&host) = known.get(&key) {
+                        return Ok(host);
+                    }
+                    let host = host(key)?;
+                    known.insert(key, host);
+                    Ok(host)
+                })
+            },
+            _ => return None,
+        ),
+        _ => return None,
+    })
+}
+
+/// Returns the reader of an array of integers, or `None` if the array has another type.
+fn integer_reader(array: &dyn Array) -> Option<Box<dyn Fn(usize) -> i128 + '_>> {
+    downcast_integer_array!(
+        array => Some(Box::new(|row| i128::from(array.value(row)))),
         _ => None,
-    }
+    )
+}
+
+/// Converts a number to the bits of an IPv4 address.
+pub(crate) fn word(number: i128) -> Result<u32, String> {
+    u32::try_from(number)
+        .map_err(|_| format!("an IPv4 address must be between 0 and {}, got {number}", u32::MAX))
+}
+
+fn text(text: &[u8]) -> Result<Host, String> {
+    let host = str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    host.ok_or_else(|| format!("{:?} is not an address", String::from_utf8_lossy(text)))
+}
+
+/// Converts an address in network byte order to a host.
+pub(crate) fn packed(octets: &[u8]) -> Result<Host, String> {
+    let v4 = || <[u8; 4]>::try_from(octets).ok().map(Host::from);
+    let v6 = || Some(IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(octets).ok()?)).into());
+    v4().or_else(v6).ok_or_else(|| format!("an address has 4 or 16 bytes, got {}", octets.len()))
 }

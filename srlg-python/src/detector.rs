@@ -1,21 +1,26 @@
 //! The class `Detector`.
 //!
 //! An `RwLock` lets threads ingest and query at the same time. A call that needs exclusive access, such as a close or a
-//! merge, also locks the mutex `exclusive`. If the mutex is already locked, the call raises `BusyError` instead of
-//! waiting. Threads take both locks only while they are detached from Python.
+//! merge, waits for it. Threads take the lock only while they are detached from Python.
 
-use std::sync::{Mutex, RwLock, TryLockError};
+use std::sync::RwLock;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyString, PyTuple, PyType};
 use srlg::config::{ConfigError as SizeError, HashFamily};
-use srlg::state::{Delta, FormatError, SlicePairs, Snapshot, StateKind};
+use srlg::ingest::PairBatch;
+use srlg::state::{Delta, SlicePairs, Snapshot, StateHeader, StateKind};
 use srlg::{Config, Device, Error, SlidingDetector};
 
-use crate::error::{ConfigError, broken, busy, raised};
-use crate::hosts::{Column, HostArgument, Pairs};
+use crate::blocks::Blocks;
+use crate::columns::ColumnNames;
+use crate::error::{ConfigError, broken, raised};
+use crate::hosts::{Column, HostArgument, ingest};
 use crate::report::{Estimate, Health, Peer, Report};
+use crate::view::{Selection, ViewArguments, networks};
 
 /// Maximum number of pairs that a detector lists before it allocates its memory.
 const MOST_LISTED_PAIRS: usize = 100_000;
@@ -29,30 +34,53 @@ const MOST_MERGED_PAIRS: usize = 1 << 22;
 
 /// A detector of hosts in contact with at least `threshold` other hosts within the last `window` slices.
 ///
-/// By default, a detector uses 31.6 MB of memory, which is sufficient for about 20 million distinct pairs per window. It
-/// allocates this memory when a slice is closed, when it is queried or saved, or when it has more than 100,000 distinct
-/// pairs. Until then, it lists its pairs, and an IPv6 pair counts as four. To plan for a different number, set `pairs`. The detector then uses at most `memory` bytes, which is 31.6 MB by
-/// default.
+/// By default, a detector uses 31.6 MB of memory, which is sufficient for about 20 million distinct pairs per window.
+/// It allocates this memory when a slice is closed, when it is queried or saved, or when it has more than 100,000
+/// distinct pairs. Until then, it lists its pairs, and an IPv6 pair counts as four. To plan for a different number, set
+/// `pairs`. The detector then uses at most `memory` bytes, which is 31.6 MB by default.
 ///
 /// `seed` is a secret number below 2**64. If it is set, keyed hashes are used, which are safe even if an attacker
 /// chooses the traffic. To be merged, detectors need the same sizes and the same seed. Pickles contain the seed.
 ///
 /// `device` is "auto" (the first NVIDIA GPU, or the CPU if there is none), "cpu", "cuda" or "cuda:N".
+///
+/// The other arguments select the rows of tables that count, and their hosts and peers. They have the meaning of the
+/// options of `srlg detect`. `inside` is a network or a list of networks. By default, both addresses of a row are
+/// hosts.
 #[pyclass(frozen, module = "srlg")]
 pub(crate) struct Detector {
     arguments: Arguments,
-    exclusive: Mutex<()>,
+    selection: Selection,
     detector: RwLock<SlidingDetector>,
 }
 
-/// The arguments with which a detector was created: threshold, window, memory, pairs, seed and device.
+/// The arguments with which a detector was created.
+#[derive(Clone)]
+struct Arguments {
+    sizes: Sizes,
+    place: Place,
+    view: ViewArguments,
+}
+
 #[derive(Clone, IntoPyObject)]
-struct Arguments(u32, u32, Option<usize>, Option<u64>, Option<u64>, String);
+struct Sizes {
+    threshold: u32,
+    window: u32,
+    memory: Option<usize>,
+    pairs: Option<u64>,
+}
+
+#[derive(Clone, IntoPyObject)]
+struct Place {
+    seed: Option<u64>,
+    device: String,
+}
 
 #[pymethods]
 impl Detector {
     #[new]
-    #[pyo3(signature = (threshold=1024, window=300, memory=None, pairs=None, seed=None, device="auto"))]
+    #[pyo3(signature = (threshold=1024, window=300, *, memory=None, pairs=None, seed=None, device="auto", inside=None, measure="inside", role="any", only="all", host="address", peer="address", host_prefix4=32, host_prefix6=128, peer_prefix4=32, peer_prefix6=128))]
+    #[expect(clippy::too_many_arguments, reason = "the arguments are keyword arguments in Python")]
     fn new(
         py: Python<'_>,
         threshold: u32,
@@ -61,20 +89,77 @@ impl Detector {
         pairs: Option<u64>,
         seed: Option<u64>,
         device: &str,
+        inside: Option<&Bound<'_, PyAny>>,
+        measure: &str,
+        role: &str,
+        only: &str,
+        host: &str,
+        peer: &str,
+        host_prefix4: u8,
+        host_prefix6: u8,
+        peer_prefix4: u8,
+        peer_prefix6: u8,
     ) -> PyResult<Self> {
-        let sizes = sizes(threshold, window, memory, pairs)?;
-        let config = match seed {
-            Some(seed) => Config { hash: HashFamily::HalfSip13, seed, ..sizes },
-            None => sizes,
+        let sizes = Sizes { threshold, window, memory, pairs };
+        let place = Place { seed, device: device.to_owned() };
+        let inside = inside.map(networks).transpose()?;
+        let view = ViewArguments {
+            inside,
+            measure: measure.to_owned(),
+            role: role.to_owned(),
+            only: only.to_owned(),
+            host: host.to_owned(),
+            peer: peer.to_owned(),
+            host_prefix4,
+            host_prefix6,
+            peer_prefix4,
+            peer_prefix6,
         };
-        let place: Device = device.parse().map_err(raised)?;
-        let detector = py.detach(|| SlidingDetector::sparse(config, place, MOST_LISTED_PAIRS));
-        let detector = detector.map_err(raised)?;
-        Ok(Self {
-            arguments: Arguments(threshold, window, memory, pairs, seed, device.to_owned()),
-            exclusive: Mutex::new(()),
-            detector: RwLock::new(detector),
-        })
+        let config = match seed {
+            Some(seed) => Config { hash: HashFamily::HalfSip13, seed, ..sizes.config()? },
+            None => sizes.config()?,
+        };
+        let selection = view.selection()?;
+        let detector = py.detach(|| place.detector(config))?;
+        let arguments = Arguments { sizes, place, view };
+        Ok(Self { arguments, selection, detector: RwLock::new(detector) })
+    }
+
+    /// Creates a detector with the sizes and the state of a snapshot.
+    ///
+    /// The options are `seed`, which must be that of the snapshot's detector, `device`, and those that select rows of
+    /// tables.
+    #[classmethod]
+    #[pyo3(signature = (snapshot, **options))]
+    fn from_snapshot<'py>(
+        class: &Bound<'py, PyType>,
+        snapshot: &Bound<'py, PyAny>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let py = class.py();
+        let bytes = state_bytes(snapshot)?;
+        let options = options.map_or_else(|| Ok(PyDict::new(py)), PyDictMethods::copy)?;
+        for name in ["threshold", "window", "memory", "pairs"] {
+            if options.contains(name)? {
+                return Err(PyTypeError::new_err(format!(
+                    "{name}: cannot be set, because the snapshot contains the sizes"
+                )));
+            }
+        }
+        let seed: Option<u64> = match options.get_item("seed")? {
+            Some(seed) => seed.extract()?,
+            None => None,
+        };
+        let config = Snapshot::config(&bytes, seed.unwrap_or_default()).map_err(raised)?;
+        options.set_item("threshold", config.threshold)?;
+        options.set_item("window", config.window)?;
+        let created = class.call((), Some(&options))?.cast_into::<Self>()?;
+        let detector = created.get();
+        detector.change(py, |sized_by_options| {
+            *sized_by_options = detector.arguments.place.detector(config)?;
+            restore(sized_by_options, &bytes).map_err(raised)
+        })?;
+        Ok(created)
     }
 
     /// The number of the running slice. The first slice has the number 0, and every close increases the number by one.
@@ -86,13 +171,13 @@ impl Detector {
     /// The number of distinct peers from which a host is reported.
     #[getter]
     fn threshold(&self) -> u32 {
-        self.arguments.0
+        self.arguments.sizes.threshold
     }
 
     /// The length of the window, in slices.
     #[getter]
-    fn window(&self) -> u32 {
-        self.arguments.1
+    pub(crate) fn window(&self) -> u32 {
+        self.arguments.sizes.window
     }
 
     /// The memory of the detector's state in bytes. Once it is allocated, it never changes.
@@ -115,9 +200,9 @@ impl Detector {
 
     /// Records a contact between each host in `inside` and the host at the same index in `peer`.
     ///
-    /// Each argument has one of three forms. An array of uint32 contains IPv4 addresses as numbers: 10.0.0.1 is
-    /// 0x0a000001. An array of uint8[n, 16] contains IPv6 addresses in network byte order. A list contains str or
-    /// ipaddress objects.
+    /// Each argument is an array, an Arrow column or a list. An array or a column of integers of 32 or 64 bits contains
+    /// IPv4 addresses as numbers: 10.0.0.1 is 0x0a000001. An array of uint8[n, 16] contains IPv6 addresses in network
+    /// byte order. Columns may also contain text, or 4 or 16 bytes. A list contains str, int or ipaddress objects.
     ///
     /// Any number of threads may ingest at the same time. If another thread closes the slice during the call, the
     /// remaining pairs are counted in the next slice.
@@ -133,9 +218,32 @@ impl Detector {
         for start in (0..count).step_by(BLOCK) {
             let rows = start..count.min(start + BLOCK);
             let (inside, peer) = (inside.block(&rows)?, peer.block(&rows)?);
-            self.ask(py, move |detector| match Pairs::of(&inside, &peer) {
-                Pairs::V4(pairs) => detector.ingest(&pairs),
-                Pairs::V6(pairs) => detector.ingest(&pairs),
+            self.ask(py, move |detector| ingest(detector, inside, peer))?;
+            py.check_signals()?;
+        }
+        Ok(())
+    }
+
+    /// Records the contacts in the rows of a table in the running slice.
+    ///
+    /// `data` is a table, as for `scan`, but without a time column, or an iterable of tables. `source` and
+    /// `destination` name the columns with the addresses. Any number of threads may call this at the same time.
+    #[pyo3(signature = (data, *, source="source", destination="destination"))]
+    pub(crate) fn ingest_table(
+        &self,
+        data: &Bound<'_, PyAny>,
+        source: &str,
+        destination: &str,
+    ) -> PyResult<()> {
+        let py = data.py();
+        let mut blocks = Blocks::open(data, self.columns(None, source, destination))?;
+        let mut pairs = PairBatch::new();
+        while let Some(rows) = py.detach(|| blocks.next_block())? {
+            self.ask(py, |detector| {
+                pairs.clear();
+                rows.contacts(0)
+                    .for_each(|contact| pairs.extend(self.selection.view.pairs(&contact)));
+                pairs.ingest(detector)
             })?;
             py.check_signals()?;
         }
@@ -143,27 +251,34 @@ impl Detector {
     }
 
     /// Closes the running slice and returns the super points of the window that ends with it.
-    ///
-    /// Raises BusyError if another thread has exclusive access to the detector.
-    fn close_slice(&self, py: Python<'_>) -> PyResult<Report> {
-        let report = self.change(py, SlidingDetector::close_slice)?;
-        Ok(Report::new(report, None))
+    pub(crate) fn close_slice(&self, py: Python<'_>) -> PyResult<Report> {
+        let report = self.change(py, |detector| detector.close_slice().map_err(raised))?;
+        Ok(Report::new(report, None, self.selection.names))
+    }
+
+    /// Returns the report that `close_slice` would return now, without closing the slice.
+    fn report(&self, py: Python<'_>) -> PyResult<Report> {
+        let report = self.change(py, |detector| detector.report().map_err(raised))?;
+        Ok(Report::new(report, None, self.selection.names))
     }
 
     /// Moves the window forward until `slice` is running, without any reports.
-    fn skip_to(&self, py: Python<'_>, slice: u64) -> PyResult<()> {
-        self.change(py, |detector| detector.skip_to(slice))
+    pub(crate) fn skip_to(&self, py: Python<'_>, slice: u64) -> PyResult<()> {
+        self.change(py, |detector| detector.skip_to(slice).map_err(raised))
     }
 
-    /// Estimates the number of distinct peers of `host` in the window that ends with the running slice.
-    fn cardinality(&self, py: Python<'_>, host: HostArgument) -> PyResult<Estimate> {
-        self.ask(py, |detector| detector.cardinality(host.0)).map(Estimate)
-    }
-
-    /// Estimates the number of distinct peers of `host` in the last `slices` slices, including the running slice.
+    /// Estimates the number of distinct peers of `host` in the last `slices` slices, including the running slice. By
+    /// default, these are all slices of the window.
     ///
     /// After a close, the running slice is empty. To count n closed slices, set `slices` to n + 1.
-    fn within(&self, py: Python<'_>, host: HostArgument, slices: u32) -> PyResult<Estimate> {
+    #[pyo3(signature = (host, slices=None))]
+    fn cardinality(
+        &self,
+        py: Python<'_>,
+        host: HostArgument,
+        slices: Option<u32>,
+    ) -> PyResult<Estimate> {
+        let slices = slices.unwrap_or(self.window());
         self.ask(py, |detector| detector.cardinality_within(host.0, slices)).map(Estimate)
     }
 
@@ -171,7 +286,8 @@ impl Detector {
     /// empty.
     fn sample_peers(&self, py: Python<'_>, host: HostArgument) -> PyResult<Vec<Peer>> {
         let peers = self.ask(py, |detector| detector.sample_peers(host.0))?;
-        Ok(peers.into_iter().map(Peer).collect())
+        let names = self.selection.names.peers;
+        Ok(peers.into_iter().map(|peer| Peer::new(peer, names)).collect())
     }
 
     /// Returns the whole state of the detector as bytes.
@@ -184,60 +300,95 @@ impl Detector {
     }
 
     /// Replaces the whole state of the detector, including the number of the running slice, with a snapshot.
-    fn restore(&self, py: Python<'_>, snapshot: &[u8]) -> PyResult<()> {
-        self.change(py, |detector| {
-            let snapshot = Snapshot::from_bytes(snapshot, detector.params())?;
-            detector.restore(&snapshot)
-        })
+    fn restore(&self, snapshot: &Bound<'_, PyAny>) -> PyResult<()> {
+        let bytes = state_bytes(snapshot)?;
+        self.change(snapshot.py(), |detector| restore(detector, &bytes).map_err(raised))
     }
 
-    /// Returns the distinct pairs that the detector lists, as bytes for each slice, or None if it has allocated its
-    /// memory. Each of the bytes can be merged like a delta, by detectors with any arguments. The oldest slice comes
-    /// first.
-    fn pairs<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<Bound<'py, PyBytes>>>> {
-        let pairs = self.ask(py, |detector| {
-            let pairs = detector.pairs()?;
-            let bytes = pairs.map(|pairs| pairs.iter().map(SlicePairs::to_bytes).collect());
-            bytes.transpose()
-        })?;
-        let bytes =
-            |pairs: Vec<Vec<u8>>| pairs.iter().map(|bytes| PyBytes::new(py, bytes)).collect();
-        Ok(pairs.map(bytes))
-    }
-
-    /// Returns the changes in the last `slices` slices, including the running one, as bytes.
+    /// Returns the contacts of the last `slices` slices, including the running one, as bytes for `merge`.
+    ///
+    /// For one slice of a detector that still lists its pairs, the bytes are a list of pairs, which a detector with any
+    /// arguments can merge.
     #[pyo3(signature = (slices=1))]
-    fn delta<'py>(&self, py: Python<'py>, slices: u32) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.change(py, |detector| detector.delta(slices)?.to_bytes())?;
+    pub(crate) fn delta<'py>(&self, py: Python<'py>, slices: u32) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.change(py, |detector| delta(detector, slices).map_err(raised))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Merges `state`, a snapshot or a delta of another detector, or at most 2**22 pairs of one slice. States may be
-    /// merged late, repeatedly and in any order.
-    fn merge(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
-        const PAIRS: u8 = StateKind::Pairs as u8;
-        self.change(py, |detector| match Delta::from_bytes(state, detector.params()) {
-            Err(Error::Format(FormatError::Kind { found: PAIRS, .. })) => {
-                detector.merge_pairs(&SlicePairs::from_bytes(state, MOST_MERGED_PAIRS)?)
-            }
-            Err(Error::Format(FormatError::Kind { .. })) => {
-                let snapshot = Snapshot::from_bytes(state, detector.params())?;
-                detector.merge_snapshot(&snapshot)
-            }
-            delta => detector.merge_delta(&delta?),
-        })
+    /// Merges states of other detectors, which may come late, repeatedly and in any order.
+    ///
+    /// `states` is a snapshot, a delta or a list of at most 2**22 pairs as bytes, a detector, or an iterable of these.
+    /// Some states may have been merged if the call raises an exception.
+    ///
+    /// A state of a slice after the running one raises StateError. With `advance`, the window moves forward to that
+    /// slice instead, without any reports.
+    #[pyo3(signature = (states, *, advance=false))]
+    pub(crate) fn merge(&self, states: &Bound<'_, PyAny>, advance: bool) -> PyResult<()> {
+        let py = states.py();
+        if let Ok(other) = states.cast::<Self>() {
+            let state = other.get().ask(py, |other| {
+                let slice = other.slice();
+                match other.pairs()? {
+                    Some(pairs) => Ok((slice, State::Pairs(pairs))),
+                    None => other.snapshot().map(|it| (slice, State::Snapshot(Box::new(it)))),
+                }
+            })?;
+            return self.merge_state(py, advance, |_| Ok(state));
+        }
+        if let Some(bytes) = buffer(states)? {
+            return self.merge_state(py, advance, |detector| State::read(&bytes, detector));
+        }
+        let (false, Ok(states)) = (states.is_instance_of::<PyString>(), states.try_iter()) else {
+            let kind = states.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "states: must be bytes, a detector or an iterable of these, got {kind}"
+            )));
+        };
+        for state in states {
+            self.merge(&state?, advance)?;
+            py.check_signals()?;
+        }
+        Ok(())
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        (py.get_type::<Self>(), self.arguments.clone(), self.snapshot(py)?).into_pyobject(py)
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let (py, this) = (slf.py(), slf.get());
+        let Arguments { sizes, place, view } = this.arguments.clone();
+        let arguments = place.into_pyobject(py)?;
+        arguments.update(view.into_pyobject(py)?.as_mapping())?;
+        // A detector that lists its pairs is copied without allocating its memory.
+        let listed = this.ask(py, |detector| {
+            let bytes =
+                detector.pairs()?.map(|pairs| pairs.iter().map(SlicePairs::to_bytes).collect());
+            Ok((detector.slice(), bytes.transpose()?))
+        })?;
+        let (callable, values, state) = match listed {
+            (slice, Some(pairs)) => {
+                let pairs: Vec<Vec<u8>> = pairs;
+                arguments.update(sizes.into_pyobject(py)?.as_mapping())?;
+                let pairs: Vec<_> = pairs.iter().map(|bytes| PyBytes::new(py, bytes)).collect();
+                let state = (slice, pairs).into_pyobject(py)?.into_any();
+                (slf.get_type().into_any(), PyTuple::empty(py), state)
+            }
+            (_, None) => {
+                let values = (this.snapshot(py)?,).into_pyobject(py)?;
+                let callable = slf.get_type().getattr(intern!(py, "from_snapshot"))?;
+                (callable, values, py.None().into_bound(py))
+            }
+        };
+        let partial = py.import("functools")?.getattr("partial")?;
+        let callable = partial.call((callable,), Some(&arguments))?;
+        (callable, values, state).into_pyobject(py)
     }
 
-    fn __setstate__(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
-        self.restore(py, state)
+    fn __setstate__(&self, state: (u64, Bound<'_, PyAny>)) -> PyResult<()> {
+        let (slice, pairs) = state;
+        self.skip_to(pairs.py(), slice)?;
+        self.merge(&pairs, false)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let Arguments(threshold, window, ..) = self.arguments;
+        let Sizes { threshold, window, .. } = self.arguments.sizes;
         self.ask(py, |detector| {
             let (slice, device) = (detector.slice(), detector.device());
             Ok(format!(
@@ -248,13 +399,31 @@ impl Detector {
 }
 
 impl Detector {
-    pub(crate) fn slices(&self) -> u32 {
-        self.arguments.1
+    /// Creates a detector with these keyword arguments of Python.
+    pub(crate) fn with_options<'py>(
+        py: Python<'py>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        Ok(py.get_type::<Self>().call((), options)?.cast_into::<Self>()?)
     }
 
-    pub(crate) fn default_one(py: Python<'_>) -> PyResult<Self> {
-        let Config { threshold, window, .. } = Config::default();
-        Self::new(py, threshold, window, None, None, None, "auto")
+    pub(crate) const fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    /// Returns the names of the columns that the detector needs.
+    pub(crate) fn columns(
+        &self,
+        time: Option<&str>,
+        source: &str,
+        destination: &str,
+    ) -> ColumnNames {
+        ColumnNames {
+            time: time.map(str::to_owned),
+            source: source.to_owned(),
+            destination: destination.to_owned(),
+            required: self.selection.required,
+        }
     }
 
     /// Runs `work` with shared access to the detector. Waits while another thread has exclusive access.
@@ -269,49 +438,129 @@ impl Detector {
         })
     }
 
-    /// Runs `work` with exclusive access to the detector. Returns an error if another thread already has exclusive
-    /// access.
+    /// Runs `work` with exclusive access to the detector, for which it waits.
     fn change<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut SlidingDetector) -> Result<T, Error> + Send,
+        work: impl FnOnce(&mut SlidingDetector) -> PyResult<T> + Send,
     ) -> PyResult<T> {
-        py.detach(|| self.change_alone(|detector| work(detector).map_err(raised)))
+        py.detach(|| self.change_detached(work))
     }
 
     /// Runs `work` like [`change`](Self::change), for callers that are already detached from Python.
-    pub(crate) fn change_alone<T>(
+    pub(crate) fn change_detached<T>(
         &self,
         work: impl FnOnce(&mut SlidingDetector) -> PyResult<T>,
     ) -> PyResult<T> {
-        let _exclusive = self.exclusive.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => busy("detector"),
-            TryLockError::Poisoned(_) => broken("detector"),
-        })?;
         work(&mut *self.detector.write().map_err(|_| broken("detector"))?)
+    }
+
+    /// Merges the state that `read` returns, which was taken in the slice that it returns.
+    fn merge_state(
+        &self,
+        py: Python<'_>,
+        advance: bool,
+        read: impl FnOnce(&SlidingDetector) -> Result<(u64, State), Error> + Send,
+    ) -> PyResult<()> {
+        self.change(py, |detector| {
+            let (slice, state) = read(detector).map_err(raised)?;
+            if advance && slice > detector.slice() {
+                detector.skip_to(slice).map_err(raised)?;
+            }
+            state.merge(detector).map_err(raised)
+        })
     }
 }
 
-/// Returns the configuration for the arguments, with the default hash and seed.
-fn sizes(
-    threshold: u32,
-    window: u32,
-    memory: Option<usize>,
-    pairs: Option<u64>,
-) -> PyResult<Config> {
-    let preset = Config::default();
-    let raised = |error: SizeError| ConfigError::new_err(error.to_string());
-    match (pairs, memory) {
-        (None, None) => Ok(Config { window, ..preset.for_threshold(threshold) }),
-        (None, Some(memory)) => Err(ConfigError::new_err(format!(
-            "memory: requires pairs, the number of distinct pairs per window, got memory {memory} without pairs"
-        ))),
-        (Some(pairs), memory) => {
-            let default = || preset.validate().map(|sizes| sizes.recorder_bytes());
-            let memory = memory.map_or_else(default, Ok).map_err(raised)?;
-            Config::for_load(threshold, window, pairs, memory)
-                .map(|plan| plan.config)
-                .map_err(raised)
+/// The state of a detector that is merged into another one.
+enum State {
+    Snapshot(Box<Snapshot>),
+    Delta(Box<Delta>),
+    Pairs(Vec<SlicePairs>),
+}
+
+impl State {
+    /// Reads the state in `bytes` and its slice, for a detector that merges it.
+    fn read(bytes: &[u8], detector: &SlidingDetector) -> Result<(u64, Self), Error> {
+        let StateHeader { kind, slice, .. } = StateHeader::of(bytes)?;
+        let params = detector.params();
+        let state = match kind {
+            StateKind::Pairs => {
+                Self::Pairs(vec![SlicePairs::from_bytes(bytes, MOST_MERGED_PAIRS)?])
+            }
+            StateKind::Delta => Self::Delta(Box::new(Delta::from_bytes(bytes, params)?)),
+            _ => Self::Snapshot(Box::new(Snapshot::from_bytes(bytes, params)?)),
+        };
+        Ok((slice, state))
+    }
+
+    fn merge(&self, detector: &mut SlidingDetector) -> Result<(), Error> {
+        match self {
+            Self::Snapshot(snapshot) => detector.merge_snapshot(snapshot),
+            Self::Delta(delta) => detector.merge_delta(delta),
+            Self::Pairs(pairs) => pairs.iter().try_for_each(|pairs| detector.merge_pairs(pairs)),
+        }
+    }
+}
+
+fn restore(detector: &mut SlidingDetector, bytes: &[u8]) -> Result<(), Error> {
+    detector.restore(&Snapshot::from_bytes(bytes, detector.params())?)
+}
+
+fn delta(detector: &mut SlidingDetector, slices: u32) -> Result<Vec<u8>, Error> {
+    let listed = if slices == 1 { detector.pairs()? } else { None };
+    let Some(mut pairs) = listed else { return detector.delta(slices)?.to_bytes() };
+    let running = detector.slice();
+    match pairs.pop().filter(|newest| newest.slice() == running) {
+        Some(newest) => newest.to_bytes(),
+        None => SlicePairs::new(&PairBatch::new(), running)?.to_bytes(),
+    }
+}
+
+/// Copies a state from any object with the buffer protocol.
+pub(crate) fn state_bytes(state: &Bound<'_, PyAny>) -> PyResult<PyBackedBytes> {
+    buffer(state)?.ok_or_else(|| match state.get_type().name() {
+        Ok(kind) => PyTypeError::new_err(format!("state: must be bytes, got {kind}")),
+        Err(error) => error,
+    })
+}
+
+/// Copies the bytes of a buffer, or returns `None` if `data` is not a buffer of bytes.
+fn buffer(data: &Bound<'_, PyAny>) -> PyResult<Option<PyBackedBytes>> {
+    let py = data.py();
+    let Ok(view) = PyMemoryView::from(data) else { return Ok(None) };
+    if view.getattr(intern!(py, "itemsize"))?.extract::<usize>()? != 1 {
+        return Ok(None);
+    }
+    let bytes = view.call_method0(intern!(py, "tobytes"))?;
+    Ok(Some(bytes.cast_into::<PyBytes>()?.into()))
+}
+
+impl Place {
+    fn detector(&self, config: Config) -> PyResult<SlidingDetector> {
+        let place: Device = self.device.parse().map_err(raised)?;
+        SlidingDetector::sparse(config, place, MOST_LISTED_PAIRS).map_err(raised)
+    }
+}
+
+impl Sizes {
+    /// Returns the configuration for these sizes, with the default hash and seed.
+    fn config(&self) -> PyResult<Config> {
+        let Self { threshold, window, memory, pairs } = *self;
+        let preset = Config::default();
+        let raised = |error: SizeError| ConfigError::new_err(error.to_string());
+        match (pairs, memory) {
+            (None, None) => Ok(Config { window, ..preset.for_threshold(threshold) }),
+            (None, Some(memory)) => Err(ConfigError::new_err(format!(
+                "memory: requires pairs, the number of distinct pairs per window, got memory {memory} without pairs"
+            ))),
+            (Some(pairs), memory) => {
+                let default = || preset.validate().map(|sizes| sizes.recorder_bytes());
+                let memory = memory.map_or_else(default, Ok).map_err(raised)?;
+                Config::for_load(threshold, window, pairs, memory)
+                    .map(|plan| plan.config)
+                    .map_err(raised)
+            }
         }
     }
 }

@@ -28,7 +28,6 @@ create_exception!(
     InputError,
     "More than 1 % of the rows of a table are late by at least a window."
 );
-create_exception!(srlg, BusyError, Error, "Another thread has exclusive access to the object.");
 create_exception!(
     srlg,
     LateRowsWarning,
@@ -68,13 +67,6 @@ pub(crate) fn raised(error: LibraryError) -> PyErr {
 
 pub(crate) fn unreadable(error: impl Display) -> PyErr {
     InputError::new_err(error.to_string())
-}
-
-/// Returns the exception that is raised while another thread has exclusive access to `object`.
-pub(crate) fn busy(object: &str) -> PyErr {
-    BusyError::new_err(format!(
-        "cannot use the {object}: another thread is changing it; wait for that call, or use one {object} per thread"
-    ))
 }
 
 /// Returns the exception that is raised if a previous call on `object` has panicked.

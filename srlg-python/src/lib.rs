@@ -4,8 +4,11 @@
 //! |---|---|
 //! | `detector` | class `Detector` |
 //! | `hosts` | host arguments: arrays, lists and single addresses |
+//! | `view` | arguments that select contacts, and turn them into hosts and peers |
 //! | `report`, `table` | reports as classes, dicts, HTML and Arrow tables |
-//! | `scan`, `columns` | detection in Arrow tables that have a time column |
+//! | `blocks`, `columns` | contacts in Arrow tables |
+//! | `scan` | detection in tables that have a time column |
+//! | `batch` | detection in tables without times, and in partitions of tables |
 //! | `late` | rows that are too late for a scan |
 //! | `read` | contacts in files, as an Arrow stream |
 //! | `capsule` | import and export of Arrow streams; the only file with unsafe code |
@@ -15,6 +18,8 @@
 //! only detached threads hold it. While a thread holds a lock for which other threads may wait, it does not wait for
 //! Python. A scan holds its lock while it waits for Python, but no thread waits for that lock.
 
+mod batch;
+mod blocks;
 mod capsule;
 mod columns;
 mod detector;
@@ -26,6 +31,7 @@ mod read;
 mod report;
 mod scan;
 mod table;
+mod view;
 
 use pyo3::prelude::pymodule;
 
@@ -37,11 +43,12 @@ mod module {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
+    use crate::batch::{State, merge, sketch, super_points};
+    #[pymodule_export]
     use crate::detector::Detector;
     #[pymodule_export]
     use crate::error::{
-        BusyError, ConfigError, DeviceError, Error, InputError, LateRowsError, LateRowsWarning,
-        StateError,
+        ConfigError, DeviceError, Error, InputError, LateRowsError, LateRowsWarning, StateError,
     };
     #[pymodule_export]
     use crate::read::{Contacts, read};

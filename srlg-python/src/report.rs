@@ -3,13 +3,15 @@
 use std::fmt::Write;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList};
+use pyo3::types::{PyCapsule, PyDict, PyIterator, PyList};
 use srlg::SliceReport;
 use srlg::report::{self, FinderFill};
+use srlg_input::contact::Packing;
 
 use crate::capsule;
 use crate::format::{SIGMAS, kebab_case};
 use crate::table;
+use crate::view::Names;
 
 /// Maximum number of super points that a notebook shows for a report.
 const SHOWN: usize = 50;
@@ -63,81 +65,93 @@ impl Estimate {
 /// A sampled peer of a host.
 #[pyclass(frozen, eq, module = "srlg")]
 #[derive(PartialEq)]
-pub(crate) struct Peer(pub(crate) report::SamplePeer);
+pub(crate) struct Peer {
+    peer: report::SamplePeer,
+    names: Packing,
+}
+
+impl Peer {
+    pub(crate) fn new(peer: report::SamplePeer, names: Packing) -> Self {
+        Self { peer, names }
+    }
+}
 
 #[pymethods]
 impl Peer {
-    /// The address of the peer.
+    /// The address of the peer. With other keys and prefixes, this is its network or its port.
     #[getter]
     fn host(&self) -> String {
-        self.0.host.to_string()
+        self.names.name(self.peer.host).to_string()
     }
 
     /// The slice of the last contact with the host.
     #[getter]
     fn last_seen(&self) -> u64 {
-        self.0.last_seen
+        self.peer.last_seen
     }
 
     fn __repr__(&self) -> String {
-        format!("<srlg.Peer {} last_seen={}>", self.0.host, self.0.last_seen)
+        format!("<srlg.Peer {} last_seen={}>", self.host(), self.peer.last_seen)
     }
 }
 
 /// A host whose estimated number of distinct peers reaches the threshold.
 #[pyclass(frozen, eq, module = "srlg")]
 #[derive(PartialEq)]
-pub(crate) struct SuperPoint(srlg::SuperPoint);
+pub(crate) struct SuperPoint {
+    point: srlg::SuperPoint,
+    names: Names,
+}
 
 #[pymethods]
 impl SuperPoint {
-    /// The address of the host.
+    /// The address of the host. With other keys and prefixes, this is its network, or its address and port.
     #[getter]
     fn host(&self) -> String {
-        self.0.host.to_string()
+        self.names.hosts.name(self.point.host).to_string()
     }
 
     /// The estimated number of distinct peers.
     #[getter]
     fn cardinality(&self) -> f64 {
-        self.0.cardinality
+        self.point.cardinality
     }
 
     /// The standard error of `cardinality`.
     #[getter]
     fn std_error(&self) -> f64 {
-        self.0.std_error
+        self.point.std_error
     }
 
     /// The interpretation of `cardinality`: "within" (an estimate) or "beyond" (a lower bound).
     #[getter]
     fn range(&self) -> String {
-        kebab_case(self.0.range)
+        kebab_case(self.point.range)
     }
 
     /// Up to 64 sampled peers, most recent contact first. For an IPv6 host, the list is empty.
     #[getter]
     fn peers(&self) -> Vec<Peer> {
-        self.0.peers.iter().copied().map(Peer).collect()
+        self.point.peers.iter().map(|&peer| Peer::new(peer, self.names.peers)).collect()
     }
 
     /// Returns the cardinality minus `sigmas` standard errors, but not less than 0. The default is the lower end of the
     /// 95 % interval. If `range` is "beyond", the result is the cardinality.
     #[pyo3(signature = (sigmas=1.96))]
     fn lower(&self, sigmas: f64) -> f64 {
-        self.0.lower(sigmas)
+        self.point.lower(sigmas)
     }
 
     /// Returns the cardinality plus `sigmas` standard errors. The default is the upper end of the 95 % interval. If
     /// `range` is "beyond", the result is infinite.
     #[pyo3(signature = (sigmas=1.96))]
     fn upper(&self, sigmas: f64) -> f64 {
-        self.0.upper(sigmas)
+        self.point.upper(sigmas)
     }
 
     fn __repr__(&self) -> String {
-        let srlg::SuperPoint { host, cardinality, std_error, .. } = &self.0;
-        format!("<srlg.SuperPoint {host} {cardinality:.0} ± {std_error:.0}>")
+        let srlg::SuperPoint { cardinality, std_error, .. } = &self.point;
+        format!("<srlg.SuperPoint {} {cardinality:.0} ± {std_error:.0}>", self.host())
     }
 }
 
@@ -206,13 +220,14 @@ impl Health {
 
 /// The super points of the window that ends with `slice`, largest first.
 ///
-/// A report is also an Arrow table: `polars.DataFrame(report)`, `pyarrow.table(report)`, `duckdb.sql("from report")`.
+/// A report is a sequence of its super points, and an Arrow table: `polars.DataFrame(report)`, `pyarrow.table(report)`, `duckdb.sql("from report")`.
 /// Two reports are equal if they have the same slice and the same contents, even if their start differs.
 #[pyclass(frozen, eq, module = "srlg")]
 pub(crate) struct Report {
     report: SliceReport,
-    /// The start of the slice in nanoseconds since the Unix epoch, if a scan closed the slice.
-    start_ns: Option<i64>,
+    /// The start of the slice in microseconds since the Unix epoch, if a scan closed the slice.
+    start_us: Option<i64>,
+    names: Names,
 }
 
 impl PartialEq for Report {
@@ -222,8 +237,16 @@ impl PartialEq for Report {
 }
 
 impl Report {
-    pub(crate) fn new(report: SliceReport, start_ns: Option<i64>) -> Self {
-        Self { report, start_ns }
+    /// Creates a report of a slice that starts `start_ns` nanoseconds after the Unix epoch.
+    pub(crate) fn new(report: SliceReport, start_ns: Option<u64>, names: Names) -> Self {
+        // A quotient of 64 bits by 1000 has less than 63 bits.
+        let start_us = start_ns.map(|start_ns| (start_ns / 1000) as i64);
+        Self { report, start_us, names }
+    }
+
+    fn points(&self) -> impl Iterator<Item = SuperPoint> {
+        let points = self.report.super_points.iter().cloned();
+        points.map(|point| SuperPoint { point, names: self.names })
     }
 }
 
@@ -238,7 +261,7 @@ impl Report {
     /// The start of the slice as a datetime in UTC, or None if the slice was not closed by a scan.
     #[getter]
     fn start<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.start_ns.map(|start_ns| datetime(py, start_ns)).transpose()
+        self.start_us.map(|start_us| datetime(py, start_us)).transpose()
     }
 
     /// The number of hosts whose cardinality was estimated.
@@ -256,7 +279,23 @@ impl Report {
     /// The super points, largest first.
     #[getter]
     fn super_points(&self) -> Vec<SuperPoint> {
-        self.report.super_points.iter().cloned().map(SuperPoint).collect()
+        self.points().collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.report.super_points.len()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.super_points().into_pyobject(py)?.try_iter()
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        index: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.super_points().into_pyobject(py)?.get_item(index)
     }
 
     /// Returns one dict per super point. The keys are the column names of `to_arrow`.
@@ -266,14 +305,14 @@ impl Report {
             let peers = PyList::empty(py);
             for peer in &point.peers {
                 let dict = PyDict::new(py);
-                dict.set_item("host", peer.host.to_string())?;
+                dict.set_item("host", self.names.peers.name(peer.host).to_string())?;
                 dict.set_item("last_seen", peer.last_seen)?;
                 peers.append(dict)?;
             }
             let dict = PyDict::new(py);
             dict.set_item("slice", self.report.slice)?;
             dict.set_item("start", &start)?;
-            dict.set_item("host", point.host.to_string())?;
+            dict.set_item("host", self.names.hosts.name(point.host).to_string())?;
             dict.set_item("cardinality", point.cardinality)?;
             dict.set_item("std_error", point.std_error)?;
             dict.set_item("lower", point.lower(SIGMAS))?;
@@ -290,6 +329,16 @@ impl Report {
         slf.py().import("pyarrow")?.call_method1("table", (slf,))
     }
 
+    /// Returns the super points as a `pandas.DataFrame`. Requires pandas and pyarrow.
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::to_arrow(slf)?.call_method0("to_pandas")
+    }
+
+    /// Returns the super points as a `polars.DataFrame`. Requires polars.
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("polars")?.call_method1("DataFrame", (slf,))
+    }
+
     /// Returns the super points as an Arrow stream with one batch.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
@@ -298,7 +347,7 @@ impl Report {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema); // A producer may ignore this argument.
-        capsule::export(py, table::reader(&self.report, self.start_ns)?)
+        capsule::export(py, table::reader(&self.report, self.start_us, self.names)?)
     }
 
     fn _repr_html_(&self) -> String {
@@ -310,15 +359,14 @@ impl Report {
         html.push_str(
             "</p><table><thead><tr><th>host</th><th>peers</th><th>95 % interval</th><th>some peers</th></tr></thead><tbody>",
         );
-        for point in super_points.iter().take(SHOWN) {
+        for point in self.points().take(SHOWN) {
             let (lower, upper) = (point.lower(SIGMAS), point.upper(SIGMAS));
-            let peers: Vec<String> =
-                point.peers.iter().take(3).map(|peer| peer.host.to_string()).collect();
+            let peers: Vec<String> = point.peers().iter().take(3).map(Peer::host).collect();
             write!(
                 html,
                 "<tr><td>{}</td><td>{:.0}</td><td>{lower:.0} to {upper:.0}</td><td>{}</td></tr>",
-                point.host,
-                point.cardinality,
+                point.host(),
+                point.cardinality(),
                 peers.join(", ")
             )
             .expect("a String takes all");
@@ -337,10 +385,10 @@ impl Report {
     }
 }
 
-/// Converts `ns` nanoseconds since the Unix epoch to a datetime in UTC with whole microseconds.
-fn datetime(py: Python<'_>, ns: i64) -> PyResult<Bound<'_, PyAny>> {
+/// Converts `us` microseconds since the Unix epoch to a datetime in UTC.
+fn datetime(py: Python<'_>, us: i64) -> PyResult<Bound<'_, PyAny>> {
     let module = py.import("datetime")?;
     let utc = module.getattr("timezone")?.getattr("utc")?;
     let epoch = module.getattr("datetime")?.call_method1("fromtimestamp", (0, utc))?;
-    epoch.add(module.getattr("timedelta")?.call1((0, 0, ns.div_euclid(1000)))?)
+    epoch.add(module.getattr("timedelta")?.call1((0, 0, us))?)
 }

@@ -9,88 +9,77 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use arrow_array::cast::AsArray;
-use arrow_array::ffi_stream::ArrayStreamReader;
-use arrow_array::{Array, ArrayReader, RecordBatch};
-use arrow_schema::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 use srlg::ingest::PairBatch;
 use srlg::time::{SliceClock, SliceSink, Slicer};
 use srlg::{Error, SliceReport, SlidingDetector};
-use srlg_input::contact::parse_network;
-use srlg_input::{Contact, View, ViewOptions};
 
-use crate::capsule;
-use crate::columns::{Columns, Rows};
+use crate::blocks::Blocks;
+use crate::columns::Rows;
 use crate::detector::Detector;
-use crate::error::{BusyError, Error as ModuleError, broken, busy, raised, unreadable};
+use crate::error::{Error as ModuleError, broken, raised};
 use crate::late::{LatePolicy, LateRows};
 use crate::report::Report;
-
-/// Maximum number of rows that are read at a time. A block stays in the CPU cache until its rows are fed to the
-/// detector.
-const BLOCK: usize = 1 << 12;
+use srlg_input::View;
 
 /// Yields the reports of all slices in a table of contacts, in order.
 ///
-/// `data` is a table of polars, pandas, pyarrow or DuckDB, or any other object with `__arrow_c_stream__`. `time`,
-/// `source` and `destination` name its columns: timestamps, and addresses as uint32, text, or 4 or 16 bytes. Rows
-/// should be sorted by time. A row that is late by less than the window is counted in its own slice, but only in later
-/// reports. Other late rows are dropped, and `too_late` of the scan counts them.
+/// `data` is a table of polars, pandas, pyarrow or DuckDB, any other object with `__arrow_c_stream__`, or an iterable
+/// of such tables. `time`, `source` and `destination` name its columns: timestamps, and addresses as integers of 32 or
+/// 64 bits, text, or 4 or 16 bytes. Options of the detector that need ports, TCP flags or packets read them from the
+/// columns protocol, source_port, destination_port, tcp_flags and packets.
+///
+/// Rows should be sorted by time. A row that is late by less than the window is counted in its own slice, but only in
+/// later reports. Other late rows are dropped, and `too_late` of the scan counts them.
 ///
 /// If rows were dropped, LateRowsWarning is issued before the report of the last slice, or when the scan is discarded
-/// earlier. If more than 1 % of the rows were dropped, LateRowsError is raised instead of that report. With `late="drop"`,
-/// the warning replaces the exception. If at least 90 % of the rows were dropped and all of them are at least a window
-/// older than the first row, the message names the first row.
+/// earlier. If more than 1 % of the rows were dropped, LateRowsError is raised instead of that report. With
+/// `late="drop"`, the warning replaces the exception. If at least 90 % of the rows were dropped and all of them are at
+/// least a window older than the first row, the message names the first row.
 ///
-/// The peers of the hosts in the networks `inside` are counted; by default, all hosts are inside hosts. `slice` is the
-/// length of a slice, such as "500ms", "1s" or "5m". Slice n starts n slice lengths after the Unix epoch. Long periods
-/// without rows produce no reports.
+/// `slice` is the length of a slice: a timedelta, or text such as "500ms", "1s", "5m" or "1d". Slice n starts n slice
+/// lengths after the Unix epoch. Long periods without rows produce no reports.
 ///
-/// `detector` receives the pairs. It may be queried between two reports, but only the scan may close its slices. If
-/// `progress` is True, a progress bar is shown, which requires tqdm. By default, the bar is shown in notebooks if tqdm
-/// is installed.
+/// `detector` receives the pairs. It may be queried between two reports, but only the scan may close its slices. By
+/// default, a detector is created with the `options`. If `progress` is True, a progress bar is shown, which requires
+/// tqdm. By default, the bar is shown in notebooks if tqdm is installed.
 #[pyfunction]
-#[pyo3(signature = (data, *, time, source, destination, inside=None, slice="1s", detector=None, progress=None, late="raise"))]
+#[pyo3(signature = (data, *, time="time", source="source", destination="destination", slice=None, detector=None, progress=None, late="raise", **options), text_signature = "(data, *, time='time', source='source', destination='destination', slice='1s', detector=None, progress=None, late='raise', **options)")]
 #[expect(clippy::too_many_arguments, reason = "the arguments are keyword arguments in Python")]
-pub(crate) fn scan(
-    data: &Bound<'_, PyAny>,
+pub(crate) fn scan<'py>(
+    data: &Bound<'py, PyAny>,
     time: &str,
     source: &str,
     destination: &str,
-    inside: Option<&Bound<'_, PyAny>>,
-    slice: &str,
-    detector: Option<Py<Detector>>,
+    slice: Option<&Bound<'py, PyAny>>,
+    detector: Option<Bound<'py, Detector>>,
     progress: Option<bool>,
     late: &str,
+    options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Scan> {
     let py = data.py();
-    let view = view(inside)?;
-    let detector = match detector {
-        Some(detector) => detector,
-        None => Py::new(py, Detector::default_one(py)?)?,
+    let detector = match (detector, options) {
+        (Some(detector), None) => detector,
+        (None, options) => Detector::with_options(py, options)?,
+        (Some(_), Some(options)) => {
+            return Err(PyTypeError::new_err(format!(
+                "cannot use detector together with {}: create the detector with these options",
+                options.keys()
+            )));
+        }
     };
-    let window = detector.get().slices();
+    let window = detector.get().window();
     let late = LateRows::new(LatePolicy::parse(late)?, window);
-    let clock = SliceClock::new(length(slice)?, window - 1, Duration::MAX).map_err(raised)?;
+    let slice = slice.map_or(Ok(Duration::from_secs(1)), length)?;
+    let clock = SliceClock::new(slice, window - 1, Duration::MAX).map_err(raised)?;
     let bar = progress_bar(data, progress)?;
-    let reader = capsule::import(data)?;
-    let field = reader.field();
-    let DataType::Struct(fields) = field.data_type() else {
-        let kind = field.data_type();
-        return Err(PyValueError::new_err(format!(
-            "data: must be a table, got a column of {kind}"
-        )));
-    };
-    let columns = Columns::new(fields, time, source, destination)?;
-    let table = Table { reader, columns, batch: None, rows: 0 };
+    let columns = detector.get().columns(Some(time), source, destination);
     let state = State {
-        table: Some(table),
+        blocks: Some(Blocks::open(data, columns)?),
         block: Rows::default(),
         next: 0,
-        view,
         slicer: Slicer::new(clock),
         reports: VecDeque::new(),
         rows: 0,
@@ -98,23 +87,7 @@ pub(crate) fn scan(
         running: None,
         is_finished: false,
     };
-    Ok(Scan { detector, state: Mutex::new(state), bar })
-}
-
-/// Returns the view that counts the peers of the hosts in the networks `inside`.
-fn view(inside: Option<&Bound<'_, PyAny>>) -> PyResult<View> {
-    let invalid = |error: &dyn std::fmt::Display| PyValueError::new_err(format!("inside: {error}"));
-    let networks = inside.map(networks).transpose()?.unwrap_or_default();
-    let networks = networks.iter().map(|network| parse_network(network));
-    let inside = networks.collect::<Result<_, _>>().map_err(|error| invalid(&error))?;
-    View::new(&ViewOptions { inside, ..ViewOptions::default() }).map_err(|error| invalid(&error))
-}
-
-/// Reads the argument `inside`. A single str is rejected, because Python would treat it as a list of its characters.
-fn networks(inside: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-    let kind = inside.get_type().name()?;
-    let rule = || format!("inside: must be a list of networks as str, got {kind}");
-    inside.extract().map_err(|_| PyTypeError::new_err(rule()))
+    Ok(Scan { detector: detector.unbind(), state: Mutex::new(state), bar })
 }
 
 /// An iterator over the reports of a scan.
@@ -128,12 +101,11 @@ pub(crate) struct Scan {
 }
 
 struct State {
-    /// The table, or `None` if all rows were read.
-    table: Option<Table>,
+    /// The rows that follow, or `None` if all rows were read.
+    blocks: Option<Blocks>,
     block: Rows,
     /// Index of the next row to feed, in `block`.
     next: usize,
-    view: View,
     slicer: Slicer,
     reports: VecDeque<SliceReport>,
     /// Number of rows that were fed to the detector.
@@ -143,15 +115,6 @@ struct State {
     running: Option<u64>,
     /// Whether the scan has ended, after the last slice or after an error.
     is_finished: bool,
-}
-
-struct Table {
-    reader: ArrayStreamReader,
-    columns: Columns,
-    /// The remaining rows of the current batch.
-    batch: Option<RecordBatch>,
-    /// Number of rows that were read.
-    rows: u64,
 }
 
 #[pymethods]
@@ -176,8 +139,9 @@ impl Scan {
         let mut state = self.lock()?;
         loop {
             if let Some(report) = state.reports.pop_front() {
-                let start = state.slicer.clock().bounds(report.slice).start;
-                return Ok(Some(Report::new(report, i64::try_from(start).ok())));
+                let start_ns = state.slicer.clock().bounds(report.slice).start;
+                let names = self.detector.get().selection().names;
+                return Ok(Some(Report::new(report, Some(start_ns), names)));
             }
             if state.is_finished {
                 if let Some(bar) = &self.bar {
@@ -187,10 +151,7 @@ impl Scan {
             }
             let before = state.rows;
             if let Err(error) = state.step(py, self.detector.get()) {
-                // If the detector was busy, the scan continues with the next call.
-                if !error.is_instance_of::<BusyError>(py) {
-                    state.end();
-                }
+                state.end();
                 return Err(error);
             }
             if let Some(bar) = &self.bar {
@@ -223,7 +184,9 @@ impl Drop for Scan {
 impl Scan {
     fn lock(&self) -> PyResult<MutexGuard<'_, State>> {
         self.state.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => busy("scan"),
+            TryLockError::WouldBlock => {
+                ModuleError::new_err("cannot read the scan: another thread is reading it")
+            }
             TryLockError::Poisoned(_) => broken("scan"),
         })
     }
@@ -231,7 +194,7 @@ impl Scan {
 
 impl State {
     fn end(&mut self) {
-        self.table = None;
+        self.blocks = None;
         self.block = Rows::default();
         self.is_finished = true;
     }
@@ -239,7 +202,7 @@ impl State {
     /// Performs one step. Before the last slice closes, the dropped rows are reported, because a caller that takes the
     /// last report might not ask for another one.
     fn step(&mut self, py: Python<'_>, detector: &Detector) -> PyResult<()> {
-        if self.table.is_none() && self.next == self.block.times.len() {
+        if self.blocks.is_none() && self.next == self.block.len() {
             self.late.report(py, self.rows, self.slicer.clock())?;
         }
         py.detach(|| self.advance(detector))
@@ -247,17 +210,18 @@ impl State {
 
     /// Feeds rows of the block, reads the next block, or closes the last slice.
     fn advance(&mut self, detector: &Detector) -> PyResult<()> {
-        if self.next < self.block.times.len() {
-            return self.change(detector, Self::feed);
+        if self.next < self.block.len() {
+            let view = &detector.selection().view;
+            return self.change(detector, |state, detector| state.feed(view, detector));
         }
-        let Some(table) = &mut self.table else {
+        let Some(blocks) = &mut self.blocks else {
             self.change(detector, Self::finish)?;
             self.end();
             return Ok(());
         };
-        let block = table.next_block()?;
+        let block = blocks.next_block()?;
         if block.is_none() {
-            self.table = None;
+            self.blocks = None;
         }
         (self.block, self.next) = (block.unwrap_or_default(), 0);
         if let Some(&time_ns) = self.block.times.first().filter(|_| self.rows == 0) {
@@ -273,7 +237,7 @@ impl State {
         detector: &Detector,
         work: impl FnOnce(&mut Self, &mut SlidingDetector) -> Result<(), Error>,
     ) -> PyResult<()> {
-        detector.change_alone(|detector| {
+        detector.change_detached(|detector| {
             let (running, expected) = (detector.slice(), self.running);
             if let Some(expected) = expected.filter(|&expected| expected != running) {
                 return Err(ModuleError::new_err(format!(
@@ -287,16 +251,13 @@ impl State {
     }
 
     /// Feeds rows of the block to the detector until there is a report or the block ends.
-    fn feed(&mut self, detector: &mut SlidingDetector) -> Result<(), Error> {
-        let Self { block, next, view, slicer, reports, late, .. } = self;
+    fn feed(&mut self, view: &View, detector: &mut SlidingDetector) -> Result<(), Error> {
+        let Self { block, next, slicer, reports, late, .. } = self;
         let mut sink = Reports { detector: &mut *detector, reports: &mut *reports };
-        let Rows { times, sources, destinations } = &*block;
-        let rows = times.iter().zip(sources).zip(destinations).skip(*next);
         let first = *next;
-        for ((&time_ns, &source), &destination) in rows {
+        for contact in block.contacts(first) {
             *next += 1;
-            let contact = Contact::new(time_ns, source, destination);
-            slicer.place(time_ns, view.pairs(&contact), &mut sink)?;
+            slicer.place(contact.time_ns, view.pairs(&contact), &mut sink)?;
             if !sink.reports.is_empty() {
                 break;
             }
@@ -304,7 +265,7 @@ impl State {
         if slicer.clock().too_late() > late.count() {
             // The last row may have closed the slice that was running before it.
             let running = reports.front().map_or(detector.slice(), |report| report.slice);
-            late.add(&times[first..*next], running, slicer.clock());
+            late.add(&block.times[first..*next], running, slicer.clock());
         }
         self.rows += (self.next - first) as u64;
         Ok(())
@@ -317,38 +278,6 @@ impl State {
             self.reports.push_back(detector.close_slice()?);
         }
         Ok(())
-    }
-}
-
-impl Table {
-    /// Reads the next block of rows. Returns `None` at the end of the table.
-    fn next_block(&mut self) -> PyResult<Option<Rows>> {
-        loop {
-            let Some(batch) = self.batch.take().filter(|batch| batch.num_rows() > 0) else {
-                match self.reader.next() {
-                    None => return Ok(None),
-                    Some(batch) => self.batch = Some(self.whole(&batch.map_err(unreadable)?)?),
-                }
-                continue;
-            };
-            let count = batch.num_rows().min(BLOCK);
-            let rows = self.columns.read(&batch.slice(0, count), self.rows)?;
-            self.batch = Some(batch.slice(count, batch.num_rows() - count));
-            self.rows += count as u64;
-            return Ok(Some(rows));
-        }
-    }
-
-    /// Converts `structs` to a batch. Returns an error if a row is null as a whole.
-    fn whole(&self, structs: &dyn Array) -> PyResult<RecordBatch> {
-        if structs.null_count() > 0 {
-            let row = (0..structs.len()).find(|&row| structs.is_null(row)).unwrap_or_default();
-            let row = self.rows + row as u64;
-            return Err(PyValueError::new_err(format!(
-                "row {row}: null; drop rows with nulls first"
-            )));
-        }
-        Ok(structs.as_struct().clone().into())
     }
 }
 
@@ -396,23 +325,30 @@ fn progress_bar(data: &Bound<'_, PyAny>, progress: Option<bool>) -> PyResult<Opt
     Ok(Some(module.getattr("tqdm")?.call((), Some(&options))?.unbind()))
 }
 
-/// Parses a slice length such as "500ms".
-fn length(text: &str) -> PyResult<Duration> {
-    let (number, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
-    let unit_ns = match unit {
-        "ns" => Some(1),
-        "us" => Some(1_000),
-        "ms" => Some(1_000_000),
-        "s" => Some(1_000_000_000),
-        "m" => Some(60_000_000_000),
-        "h" => Some(3_600_000_000_000),
-        _ => None,
-    };
-    let length = number.parse::<u64>().ok().zip(unit_ns);
-    let length = length.and_then(|(number, unit_ns): (u64, u64)| number.checked_mul(unit_ns));
-    length.map(Duration::from_nanos).ok_or_else(|| {
+/// Reads a slice length: a timedelta, or text such as "500ms".
+fn length(length: &Bound<'_, PyAny>) -> PyResult<Duration> {
+    if let Ok(length) = length.extract::<Duration>() {
+        return Ok(length);
+    }
+    let text = length.cast::<PyString>().ok().and_then(|text| text.to_str().ok());
+    text.and_then(parsed).ok_or_else(|| {
         PyValueError::new_err(format!(
-            "slice: must be a whole number of ns, us, ms, s, m or h, such as 500ms, got {text:?}"
+            "slice: must be a positive timedelta, or a whole number of ns, us, ms, s, m, h or d, such as 500ms, got {length}"
         ))
     })
+}
+
+fn parsed(text: &str) -> Option<Duration> {
+    let (number, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
+    let unit_ns: u64 = match unit {
+        "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "d" => 86_400_000_000_000,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit_ns).map(Duration::from_nanos)
 }

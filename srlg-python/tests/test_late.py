@@ -46,14 +46,14 @@ def scan(seconds: Seconds, **options: Any) -> srlg.Scan:
     inside, peer = one_host(len(seconds))
     times = pyarrow.array(START_S + seconds, pyarrow.timestamp("s"))
     data = pyarrow.table({"t": times, "src": inside, "dst": peer})
-    detector = srlg.Detector(threshold=64, window=WINDOW, device="cpu")
+    detector = srlg.Detector(threshold=64, window=WINDOW, device="cpu", inside="10.0.0.0/8")
     options.setdefault("detector", detector)
     return scan_table(data, **options)
 
 
 def scan_table(data: pyarrow.Table, **options: Any) -> srlg.Scan:
     return srlg.scan(
-        data, time="t", source="src", destination="dst", inside=["10.0.0.0/8"], **options
+        data, time="t", source="src", destination="dst", **options
     )
 
 
@@ -97,8 +97,8 @@ def test_a_million_shuffled_rows_raise_and_sorted_ones_are_all_counted() -> None
     seconds = numpy.random.default_rng(7).permutation(in_order(1_000_000) // 100)
     times = pyarrow.array(START_S + seconds, pyarrow.timestamp("s"))
     data = pyarrow.table({"t": times, "src": inside, "dst": peer})
-    detectors = [srlg.Detector(threshold=512, window=100, device="cpu") for _ in range(2)]
-    reports = scan_table(data, detector=srlg.Detector(threshold=512, window=10, device="cpu"))
+    detectors = [srlg.Detector(threshold=512, window=100, device="cpu", inside="10.0.0.0/8") for _ in range(2)]
+    reports = scan_table(data, detector=srlg.Detector(threshold=512, window=10, device="cpu", inside="10.0.0.0/8"))
     with pytest.raises(srlg.LateRowsError):
         list(reports)
     assert reports.too_late > 800_000
@@ -226,7 +226,7 @@ def test_without_a_first_row_ahead_the_greatest_lateness_is_stated() -> None:
     with pytest.raises(srlg.LateRowsError) as caught:
         list(scan(seconds))
     assert "window longer than 43s" in str(caught.value)
-    detector = srlg.Detector(threshold=64, window=44, device="cpu")
+    detector = srlg.Detector(threshold=64, window=44, device="cpu", inside="10.0.0.0/8")
     reports = scan(seconds, detector=detector)
     assert len(list(reports)) == 50
     assert reports.too_late == 0

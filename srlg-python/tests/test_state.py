@@ -4,8 +4,12 @@ import copy
 import pickle
 import struct
 import zlib
+from typing import Any
 
 import numpy
+import pandas
+import polars
+import pyarrow
 import pytest
 from pairs import one_host, pairs
 
@@ -100,27 +104,28 @@ def test_pairs_are_merged_whatever_the_seed() -> None:
 
 def test_a_detector_lists_its_pairs_until_it_has_more_than_100_000() -> None:
     first, centre, direct = detector(), detector(), detector(7)
-    for one in (first, centre, direct):
-        one.skip_to(2)
+    first.skip_to(2)
+    centre.skip_to(3)
     first.ingest(*one_host(2000))
     first.skip_to(3)
     first.ingest(*one_host(1000))
-    pairs = first.pairs()
-    assert pairs is not None and len(pairs) == 2 and first.memory_bytes < 100_000
-    for one in (centre, direct):
-        one.skip_to(3)
-        for state in reversed(pairs):
-            one.merge(state)
+    assert first.memory_bytes < 100_000
+    copied = [pickle.loads(pickle.dumps(first)), copy.copy(first), copy.deepcopy(first)]
+    for one in copied:
+        assert one.slice == 3 and one.memory_bytes < 100_000
+    centre.merge(copied)
+    direct.merge(first, advance=True)
+    assert all(one.memory_bytes < 100_000 for one in (first, centre, direct))
+    assert direct.slice == 3
     assert centre.close_slice() == first.close_slice()
-    assert [point.host for point in direct.close_slice().super_points] == ["10.0.0.1"]
-    assert first.pairs() is None
+    assert [point.host for point in direct.close_slice()] == ["10.0.0.1"]
     assert centre.snapshot() == first.snapshot()
     large = detector()
     numbers = numpy.arange(100_001, dtype=numpy.uint32)
     large.ingest(numbers[:-1], numbers[:-1])
-    assert large.pairs() is not None
+    assert srlg.State(large.delta()).kind == "pairs"
     large.ingest(numbers, numbers)
-    assert large.pairs() is None
+    assert srlg.State(large.delta()).kind == "delta"
 
 
 def test_pairs_that_are_too_many_too_old_or_damaged_are_rejected() -> None:
@@ -180,3 +185,113 @@ def test_state_of_others_is_rejected() -> None:
     first.skip_to(100)
     with pytest.raises(srlg.StateError):
         first.merge(delta)
+
+
+def test_a_delta_of_one_slice_is_a_list_while_pairs_are_listed() -> None:
+    one, centre, whole = detector(), detector(seed=7), detector(seed=7)
+    for target in (one, centre, whole):
+        target.skip_to(5)
+    states = [one.delta()]
+    one.ingest(*one_host(1000))
+    states.append(one.delta())
+    assert [srlg.State(state).kind for state in states] == ["pairs"] * 2
+    assert one.memory_bytes < 100_000
+    centre.merge(states)
+    whole.ingest(*one_host(1000))
+    assert centre.report() == whole.report()
+    assert srlg.State(one.delta(2)).kind == "delta"
+    assert one.memory_bytes > 1_000_000
+
+
+def test_states_of_every_form_are_merged() -> None:
+    one, whole = detector(), detector()
+    one.ingest(*pairs(range(100_000)))
+    whole.ingest(*pairs(range(100_000)))
+    expected = whole.report()
+    snapshot, delta = one.snapshot(), one.delta()
+    forms: list[Any] = [
+        one,
+        copy.copy(one),
+        bytearray(delta),
+        memoryview(snapshot),
+        numpy.frombuffer(delta, dtype=numpy.uint8),
+        pyarrow.py_buffer(delta),
+        pyarrow.array([delta, snapshot]),
+        polars.Series([delta, snapshot]),
+        pandas.Series([delta]),
+        numpy.array([delta, snapshot], dtype=object),
+        (state for state in (one, [delta, (snapshot,)])),
+    ]
+    for number, form in enumerate(forms):
+        centre = detector()
+        centre.merge(form)
+        assert centre.report() == expected, number
+    for other in ("text", ["text"], 7, [7], None, numpy.zeros(3)):
+        with pytest.raises(TypeError):
+            centre.merge(other)  # type: ignore[arg-type]
+    centre.merge(centre)
+    assert centre.close_slice() == expected
+
+
+def test_a_detector_advances_to_the_slice_of_a_state_if_it_is_told_to() -> None:
+    early, late = detector(), detector()
+    early.ingest(*one_host(1000))
+    late.skip_to(3)
+    late.ingest(*one_host(2000))
+    whole = detector()
+    whole.ingest(*one_host(1000))
+    whole.skip_to(3)
+    whole.ingest(*one_host(2000))
+    for states in ([early, late], [late.snapshot(), early.delta(2)]):
+        centre = detector()
+        with pytest.raises(srlg.StateError):
+            centre.merge(states)
+        centre.merge(states, advance=True)
+        assert (centre.slice, centre.report()) == (3, whole.report())
+        assert srlg.merge(states, threshold=512, window=10, device="cpu").report() == whole.report()
+
+
+def test_the_header_of_a_state_tells_its_kind_slice_and_size() -> None:
+    one = detector(seed=7)
+    one.skip_to(4)
+    one.ingest(*one_host(1000))
+    states = [one.delta(), one.snapshot(), one.delta(3)]
+    found = [srlg.State(state) for state in states]
+    assert [(it.kind, it.slice, it.slices) for it in found] == [
+        ("pairs", 4, 1),
+        ("snapshot", 4, 0),
+        ("delta", 4, 3),
+    ]
+    assert [it.size for it in found] == [len(state) for state in states]
+    assert "delta slice=4" in repr(found[2])
+    with pytest.raises(srlg.StateError):
+        srlg.State(states[1][:-1])
+    with pytest.raises(TypeError):
+        srlg.State("text")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"seed": 7}, {"window": 600}, {"threshold": 64, "pairs": 100_000, "memory": 2_000_000}],
+)
+def test_a_detector_is_created_from_a_snapshot(options: Any) -> None:
+    first = srlg.Detector(device="cpu", **options)
+    first.ingest(*pairs(range(100_000)))
+    first.close_slice()
+    restored = {key: value for key, value in options.items() if key == "seed"}
+    second = srlg.Detector.from_snapshot(first.snapshot(), device="cpu", **restored)
+    third = pickle.loads(pickle.dumps(copy.copy(second)))
+    for one in (second, third):
+        sizes = (one.slice, one.threshold, one.window, one.memory_bytes, one.device)
+        assert sizes == (1, first.threshold, first.window, first.memory_bytes, "cpu")
+        assert one.snapshot() == first.snapshot()
+        one.merge(first.delta(2))
+    assert first.close_slice() == second.close_slice() == third.close_slice()
+    wrongs: list[Any] = [{"threshold": 64}, {"size": 1}]
+    for wrong in wrongs:
+        with pytest.raises(TypeError):
+            srlg.Detector.from_snapshot(first.snapshot(), **restored, **wrong)
+    with pytest.raises(srlg.StateError):
+        srlg.Detector.from_snapshot(first.snapshot(), seed=8)
+    with pytest.raises(srlg.StateError):
+        srlg.Detector.from_snapshot(first.delta())

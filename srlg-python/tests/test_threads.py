@@ -1,9 +1,10 @@
 """Tests of calls from several threads at once."""
 
+import datetime
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy
@@ -83,53 +84,40 @@ def test_pairs_ingested_during_closes_are_all_counted() -> None:
         assert point.lower(5) <= 6000 <= point.upper(5)
 
 
-def at_once(call: Callable[[], object]) -> list[BaseException | None]:
-    """Repeats the same call in two threads at once, until one of them has failed or 10,000 calls have succeeded."""
-    outcomes: list[BaseException | None] = []
-    failed = threading.Event()
-    barrier = threading.Barrier(2)
-
-    def work() -> None:
-        barrier.wait()
-        for _ in range(5000):
-            if failed.is_set():
-                return
-            try:
-                call()
-                outcomes.append(None)
-            except srlg.BusyError as error:
-                outcomes.append(error)
-                failed.set()
-
-    threads = [threading.Thread(target=work) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=120)
-        assert not thread.is_alive(), "a call blocks"
-    return outcomes
-
-
-def test_two_closes_at_once_raise() -> None:
-    detector = srlg.Detector(device="cpu")
-    outcomes = at_once(detector.close_slice)
-    assert any(isinstance(outcome, srlg.BusyError) for outcome in outcomes)
-    assert detector.slice == outcomes.count(None)
-    detector.close_slice()
+def test_threads_that_close_and_merge_at_once_wait_for_each_other() -> None:
+    detector, whole = (srlg.Detector(threshold=512, device="cpu") for _ in range(2))
+    parts = [pairs(range(start, start + 20_000)) for start in range(0, 160_000, 20_000)]
+    states = []
+    for part in parts:
+        whole.ingest(*part)
+        one = srlg.Detector(threshold=512, device="cpu")
+        one.ingest(*part)
+        states += [one.delta(), one.snapshot()]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(detector.merge, states))
+        assert detector.report() == whole.report()
+        reports = list(pool.map(lambda _: detector.close_slice(), range(8)))
+    assert sorted(report.slice for report in reports) == list(range(8))
 
 
 def test_two_threads_cannot_take_reports_of_one_scan() -> None:
-    rows = 2_000_000
-    frame = polars.DataFrame(
-        {
-            "time": polars.Series(numpy.arange(rows) * 500).cast(polars.Datetime("us")),
-            "source": numpy.full(rows, 7, dtype=numpy.uint32),
-            "destination": numpy.arange(rows, dtype=numpy.uint32),
-        }
-    )
-    scan = srlg.scan(frame, time="time", source="source", destination="destination")
-    outcomes = at_once(lambda: next(scan, None))
-    assert any(isinstance(outcome, srlg.BusyError) for outcome in outcomes)
+    entered, leave = threading.Event(), threading.Event()
+
+    def produce() -> Iterator[polars.DataFrame]:
+        entered.set()
+        leave.wait()
+        yield polars.DataFrame(
+            {"time": [datetime.datetime(2026, 1, 1)], "source": ["::1"], "destination": ["::2"]}
+        )
+
+    scan = srlg.scan(produce())
+    with ThreadPoolExecutor(1) as pool:
+        report = pool.submit(next, scan)
+        entered.wait()
+        with pytest.raises(srlg.Error):
+            next(scan)
+        leave.set()
+        assert report.result().slice == 1_767_225_600
 
 
 def test_a_thread_may_ask_while_another_closes() -> None:

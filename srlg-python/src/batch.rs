@@ -1,0 +1,106 @@
+//! Functions for tables without times, which query engines call for each of their partitions.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use srlg::state::{StateHeader, StateKind};
+
+use crate::detector::{Detector, state_bytes};
+use crate::error::raised;
+use crate::report::Report;
+
+/// Returns the super points of a table of contacts that is one slice.
+///
+/// `data`, `source` and `destination` are those of `Detector.ingest_table`, and the options are those of `Detector`. By
+/// default, `window` is 1.
+#[pyfunction]
+#[pyo3(signature = (data, *, source="source", destination="destination", **options))]
+pub(crate) fn super_points<'py>(
+    data: &Bound<'py, PyAny>,
+    source: &str,
+    destination: &str,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Report> {
+    let py = data.py();
+    let detector = of_one_slice(py, options)?;
+    detector.get().ingest_table(data, source, destination)?;
+    detector.get().close_slice(py)
+}
+
+/// Returns the contacts of a table as bytes for `merge`.
+///
+/// The table is part of slice number `slice`. The other arguments are those of `super_points`.
+#[pyfunction]
+#[pyo3(signature = (data, *, source="source", destination="destination", slice=0, **options))]
+pub(crate) fn sketch<'py>(
+    data: &Bound<'py, PyAny>,
+    source: &str,
+    destination: &str,
+    slice: u64,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let py = data.py();
+    let detector = of_one_slice(py, options)?;
+    detector.get().skip_to(py, slice)?;
+    detector.get().ingest_table(data, source, destination)?;
+    detector.get().delta(py, 1)
+}
+
+/// Returns a detector in the newest slice of `states`, into which all of them are merged.
+///
+/// `states` are those of `Detector.merge`. The options are those of `Detector` and must be the options with which the
+/// states were created. By default, `window` is 1.
+#[pyfunction]
+#[pyo3(signature = (states, **options))]
+pub(crate) fn merge<'py>(
+    states: &Bound<'py, PyAny>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, Detector>> {
+    let detector = of_one_slice(states.py(), options)?;
+    detector.get().merge(states, true)?;
+    Ok(detector)
+}
+
+fn of_one_slice<'py>(
+    py: Python<'py>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, Detector>> {
+    let with_window = PyDict::new(py);
+    with_window.set_item("window", 1)?;
+    if let Some(options) = options {
+        with_window.update(options.as_mapping())?;
+    }
+    Detector::with_options(py, Some(&with_window))
+}
+
+/// The header of a snapshot, a delta or a list of pairs.
+#[pyclass(frozen, get_all, module = "srlg")]
+pub(crate) struct State {
+    /// The kind of the state: "snapshot", "delta" or "pairs".
+    kind: &'static str,
+    /// The slice in which the state was taken.
+    slice: u64,
+    /// The number of slices in the state, up to `slice`. For a snapshot, which contains the whole window, this is 0.
+    slices: u32,
+    /// The length of the state in bytes.
+    size: usize,
+}
+
+#[pymethods]
+impl State {
+    #[new]
+    fn new(state: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let bytes = state_bytes(state)?;
+        let StateHeader { kind, slice, slices, .. } = StateHeader::of(&bytes).map_err(raised)?;
+        let kind = match kind {
+            StateKind::Pairs => "pairs",
+            StateKind::Delta => "delta",
+            _ => "snapshot",
+        };
+        Ok(Self { kind, slice, slices, size: bytes.len() })
+    }
+
+    fn __repr__(&self) -> String {
+        let Self { kind, slice, slices, size } = self;
+        format!("<srlg.State {kind} slice={slice} slices={slices} size={size}>")
+    }
+}
