@@ -1,6 +1,5 @@
 //! Conversion of Arrow columns to times, hosts and the other parts of a contact.
 
-use std::collections::HashMap;
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::{NonZeroU8, NonZeroU64};
@@ -53,7 +52,7 @@ pub(crate) struct Column {
 
 #[derive(Default)]
 pub(crate) struct Rows {
-    /// Times of the contacts, in nanoseconds since the Unix epoch. Empty if there is no time column.
+    /// Times of the contacts, in nanoseconds since the Unix epoch. They are 0 if there is no time column.
     pub(crate) times: Vec<u64>,
     sources: Vec<Host>,
     destinations: Vec<Host>,
@@ -66,11 +65,11 @@ impl Rows {
         self.sources.len()
     }
 
-    /// Returns the contacts from row `first` on. Without a time column, their time is 0.
+    /// Returns the contacts from row `first` on.
     pub(crate) fn contacts(&self, first: usize) -> impl Iterator<Item = Contact> {
         let hosts = self.sources[first..].iter().zip(&self.destinations[first..]);
-        hosts.enumerate().map(move |(row, (&source, &destination))| {
-            let time_ns = self.times.get(first + row).copied().unwrap_or_default();
+        let rows = self.times[first..].iter().zip(hosts).enumerate();
+        rows.map(move |(row, (&time_ns, (&source, &destination)))| {
             let contact = Contact::new(time_ns, source, destination);
             match self.details.get(first + row) {
                 None => contact,
@@ -128,7 +127,7 @@ impl Columns {
         let hosts = |column: &Column| column.hosts(batch.column(column.place), first);
         let times = |column: &Column| column.times(batch.column(column.place), first);
         let mut rows = Rows {
-            times: self.time.as_ref().map_or(Ok(Vec::new()), times)?,
+            times: self.time.as_ref().map_or_else(|| Ok(vec![0; batch.num_rows()]), times)?,
             sources: hosts(&self.source)?,
             destinations: hosts(&self.destination)?,
             details: Vec::new(),
@@ -284,20 +283,22 @@ fn host_reader(array: &dyn Array) -> Option<HostReader<'_>> {
             let array = array.as_binary_view();
             Box::new(|row| packed(array.value(row)))
         }
-        // Each value is converted once, and only if a row has it.
+        // Only the values of rows are converted, because others need not be addresses. Those of a small dictionary are
+        // converted once.
         DataType::Dictionary(..) => downcast_dictionary_array!(
             array => {
                 let values = array.values();
-                let (mut host, mut known) = (host_reader(values)?, HashMap::new());
+                let is_small = values.len() <= array.len();
+                let mut known = vec![None; if is_small { values.len() } else { 0 }];
+                let mut host = host_reader(values)?;
                 Box::new(move |row| {
                     let key = array.key(row).filter(|&key| values.is_valid(key));
                     let key = key.ok_or_else(|| NULL.to_owned())?;
-                    if let Some(&host) = known.get(&key) {
-                        return Ok(host);
+                    match known.get_mut(key) {
+                        Some(Some(host)) => Ok(*host),
+                        Some(unknown) => Ok(*unknown.insert(host(key)?)),
+                        None => host(key),
                     }
-                    let host = host(key)?;
-                    known.insert(key, host);
-                    Ok(host)
                 })
             },
             _ => return None,

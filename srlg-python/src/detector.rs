@@ -3,6 +3,7 @@
 //! An `RwLock` lets threads ingest and query at the same time. A call that needs exclusive access, such as a close or a
 //! merge, waits for it. Threads take the lock only while they are detached from Python.
 
+use std::net::IpAddr;
 use std::sync::RwLock;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -280,6 +281,23 @@ impl Detector {
     ) -> PyResult<Estimate> {
         let slices = slices.unwrap_or(self.window());
         self.ask(py, |detector| detector.cardinality_within(host.0, slices)).map(Estimate)
+    }
+
+    /// Estimates the cardinality of each of `hosts`, an array, an Arrow column or a list as for `ingest`. For many hosts,
+    /// this is much faster than a call for each.
+    #[pyo3(signature = (hosts, slices=None))]
+    fn cardinalities(
+        &self,
+        hosts: &Bound<'_, PyAny>,
+        slices: Option<u32>,
+    ) -> PyResult<Vec<Estimate>> {
+        let (py, slices) = (hosts.py(), slices.unwrap_or(self.window()));
+        let hosts = Column::new("hosts", hosts)?;
+        let hosts = hosts.block(&(0..hosts.len()?))?.hosts();
+        let hosts: Vec<IpAddr> = hosts.into_iter().map(IpAddr::from).collect();
+        let estimates = self
+            .change(py, |detector| detector.cardinalities_within(&hosts, slices).map_err(raised))?;
+        Ok(estimates.into_iter().map(Estimate).collect())
     }
 
     /// Returns up to 64 sampled peers of `host` in the window, most recent contact first. For an IPv6 host, the list is

@@ -39,7 +39,7 @@ create_exception!(
 #[expect(clippy::needless_pass_by_value, reason = "map_err needs a function of this type")]
 pub(crate) fn raised(error: LibraryError) -> PyErr {
     use LibraryError::*;
-    let text = error.to_string();
+    let text = error.to_string().replace("`Config::seed`", "seed");
     match error {
         Config(_) | DeviceName { .. } | QueryWindow { .. } | SliceLength { .. } => {
             ConfigError::new_err(text)

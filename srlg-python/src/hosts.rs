@@ -62,8 +62,8 @@ fn address(host: &Bound<'_, PyAny>, name: impl Display) -> PyResult<Host> {
 
 /// A column of hosts. Arrays are kept in the form in which the caller passed them.
 pub(crate) enum Column<'py> {
-    /// An array of integers: IPv4 addresses.
-    Words(Bound<'py, PyMemoryView>, Integers),
+    /// An array of integers: IPv4 addresses. The text is its name.
+    Words(Bound<'py, PyMemoryView>, Integers, String),
     /// An array of `uint8[n, 16]`: IPv6 addresses in network byte order.
     Octets(Bound<'py, PyMemoryView>),
     /// An Arrow column in parts, and its name.
@@ -161,7 +161,7 @@ impl<'py> Column<'py> {
         }
         let view = PyMemoryView::from(hosts)?;
         match (Integers::of(buffer), buffer.as_typed::<u8>(), buffer.shape()) {
-            (Some(integers), _, [_]) => Ok(Self::Words(view, integers)),
+            (Some(integers), _, [_]) => Ok(Self::Words(view, integers, name.to_owned())),
             (_, Ok(_), [_, 16]) => Ok(Self::Octets(view)),
             (_, _, shape) => {
                 let kind = match hosts.getattr_opt(intern!(hosts.py(), "dtype"))? {
@@ -169,7 +169,7 @@ impl<'py> Column<'py> {
                     None => hosts.get_type().name()?,
                 };
                 Err(PyTypeError::new_err(format!(
-                    "{name}: must be an array of 32- or 64-bit integers[n] or uint8[n, 16], got {kind}{shape:?}; convert numbers with astype(numpy.uint32)"
+                    "{name}: must be an array of 32- or 64-bit integers[n] or uint8[n, 16], got {kind}{shape:?}; convert it with astype(numpy.uint32) or astype(str)"
                 )))
             }
         }
@@ -177,7 +177,7 @@ impl<'py> Column<'py> {
 
     pub(crate) fn len(&self) -> PyResult<usize> {
         match self {
-            Self::Words(view, _) | Self::Octets(view) => view.len(),
+            Self::Words(view, ..) | Self::Octets(view) => view.len(),
             Self::Arrow(arrays, _) => Ok(arrays.iter().map(Array::len).sum()),
             Self::List(hosts) => Ok(hosts.len()),
         }
@@ -185,17 +185,17 @@ impl<'py> Column<'py> {
 
     pub(crate) fn block(&self, rows: &Range<usize>) -> PyResult<Block> {
         match self {
-            Self::Words(view, integers) if integers.is_native() => {
+            Self::Words(view, integers, _) if integers.is_native() => {
                 copy(view, rows, 1).map(Block::V4)
             }
-            Self::Words(view, integers) => {
+            Self::Words(view, integers, name) => {
                 let bytes = part(view, rows)?.call_method0(intern!(view.py(), "tobytes"))?;
                 let bytes = bytes.cast_into::<PyBytes>()?;
                 let words = bytes.as_bytes().chunks_exact(integers.width).enumerate();
                 let word = |(row, bytes)| {
                     let row = rows.start + row;
                     word(integers.number(bytes))
-                        .map_err(|text| PyValueError::new_err(format!("row {row}: {text}")))
+                        .map_err(|text| PyValueError::new_err(format!("{name}[{row}]: {text}")))
                 };
                 words.map(word).collect::<PyResult<_>>().map(Block::V4)
             }
@@ -253,7 +253,7 @@ fn copy<T: pyo3::buffer::Element + Default>(
 }
 
 impl Block {
-    fn hosts(self) -> Vec<Host> {
+    pub(crate) fn hosts(self) -> Vec<Host> {
         match self {
             Self::V4(words) => words.into_iter().map(Host::v4).collect(),
             Self::Any(hosts) => hosts,

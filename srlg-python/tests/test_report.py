@@ -95,6 +95,20 @@ def test_hosts_can_be_asked_about(detector: srlg.Detector) -> None:
             detector.cardinality("0.0.0.1", slices)
 
 
+def test_many_hosts_can_be_asked_about_at_once(detector: srlg.Detector) -> None:
+    detector.close_slice()
+    hosts = numpy.arange(1000, dtype=numpy.uint32)
+    texts = [f"0.0.{host // 256}.{host % 256}" for host in hosts]
+    for slices in (None, 1, 2):
+        expected = [detector.cardinality(text, slices) for text in texts]
+        for form in (hosts, texts, polars.Series(texts), hosts.astype(">i8")):
+            assert detector.cardinalities(form, slices) == expected
+    assert expected[1].cardinality > 2500
+    assert detector.cardinalities([]) == []
+    with pytest.raises(srlg.ConfigError):
+        detector.cardinalities(hosts, 11)
+
+
 def test_the_window_slides() -> None:
     detector = srlg.Detector(threshold=512, window=3, device="cpu")
     detector.ingest(*one_host(2000))
