@@ -38,6 +38,7 @@ fn questions_while_a_slice_closes(device: Device) {
         for slice in with_late(backbone(14, 8, 100_000)) {
             whole(&tested, &slice);
             whole(&reference, &slice);
+            let report = tested.report().unwrap();
             let [mut closing, mut expected] =
                 [&mut tested, &mut reference].map(|detector| detector.begin_close().unwrap());
             assert_eq!(closing.super_points(), expected.super_points());
@@ -48,7 +49,9 @@ fn questions_while_a_slice_closes(device: Device) {
             for point in closing.super_points().iter().take(3) {
                 assert_eq!(closing.sample_peers(point.host).unwrap(), point.peers);
             }
-            assert_eq!(closing.end().unwrap(), expected.end().unwrap());
+            let closed = closing.end().unwrap();
+            assert_eq!(closed, expected.end().unwrap());
+            assert_eq!(closed, report);
         }
         assert_equal_recorders(&mut tested, &mut reference);
     }
