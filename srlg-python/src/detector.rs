@@ -218,7 +218,7 @@ impl Detector {
         }
         for start in (0..count).step_by(BLOCK) {
             let rows = start..count.min(start + BLOCK);
-            let (inside, peer) = (inside.block(&rows)?, peer.block(&rows)?);
+            let (inside, peer) = (inside.block(py, &rows)?, peer.block(py, &rows)?);
             self.ask(py, move |detector| ingest(detector, inside, peer))?;
             py.check_signals()?;
         }
@@ -293,7 +293,7 @@ impl Detector {
     ) -> PyResult<Vec<Estimate>> {
         let (py, slices) = (hosts.py(), slices.unwrap_or(self.window()));
         let hosts = Column::new("hosts", hosts)?;
-        let hosts = hosts.block(&(0..hosts.len()?))?.hosts();
+        let hosts = hosts.block(py, &(0..hosts.len()?))?.hosts();
         let hosts: Vec<IpAddr> = hosts.into_iter().map(IpAddr::from).collect();
         let estimates = self
             .change(py, |detector| detector.cardinalities_within(&hosts, slices).map_err(raised))?;

@@ -183,7 +183,7 @@ impl<'py> Column<'py> {
         }
     }
 
-    pub(crate) fn block(&self, rows: &Range<usize>) -> PyResult<Block> {
+    pub(crate) fn block(&self, py: Python<'_>, rows: &Range<usize>) -> PyResult<Block> {
         match self {
             Self::Words(view, integers, _) if integers.is_native() => {
                 copy(view, rows, 1).map(Block::V4)
@@ -204,18 +204,7 @@ impl<'py> Column<'py> {
                 let octets = octets.as_chunks::<16>().0.iter();
                 Ok(Block::Any(octets.map(|&it| Host::v6(u128::from_be_bytes(it))).collect()))
             }
-            Self::Arrow(arrays, name) => {
-                let column = ArrowColumn::argument(name);
-                let (mut hosts, mut first) = (Vec::with_capacity(rows.len()), 0);
-                for array in arrays {
-                    let start = rows.start.clamp(first, first + array.len()) - first;
-                    let end = rows.end.clamp(first, first + array.len()) - first;
-                    let array_of_rows = array.slice(start, end - start);
-                    hosts.extend(column.hosts(&array_of_rows, (first + start) as u64)?);
-                    first += array.len();
-                }
-                Ok(Block::Any(hosts))
-            }
+            Self::Arrow(arrays, name) => py.detach(|| hosts_of(arrays, name, rows)).map(Block::Any),
             Self::List(hosts) => Ok(Block::Any(hosts[rows.clone()].to_vec())),
         }
     }
@@ -233,6 +222,19 @@ fn arrow(name: &str, hosts: &Bound<'_, PyAny>) -> PyResult<Option<Vec<ArrayRef>>
     };
     let Ok(reader) = capsule::import(name, &stream) else { return Ok(None) };
     reader.collect::<Result<_, _>>().map(Some).map_err(unreadable)
+}
+
+/// Reads `rows` of the Arrow column `name`, which is in parts.
+fn hosts_of(arrays: &[ArrayRef], name: &str, rows: &Range<usize>) -> PyResult<Vec<Host>> {
+    let column = ArrowColumn::argument(name);
+    let (mut hosts, mut first) = (Vec::with_capacity(rows.len()), 0);
+    for array in arrays {
+        let [start, end] =
+            [rows.start, rows.end].map(|row| row.clamp(first, first + array.len()) - first);
+        hosts.extend(column.hosts(&array.slice(start, end - start), (first + start) as u64)?);
+        first += array.len();
+    }
+    Ok(hosts)
 }
 
 /// Returns `rows` of `view`.

@@ -37,7 +37,18 @@ def use(file: Path) -> None:
     assert one.health.errors_hold
     other.restore(one.snapshot())
     other.merge(one.delta())
-    pickle.loads(pickle.dumps(one))
+    other.merge([one, other.delta(2)])
+    other.report()
+    one.cardinalities(arrays()[0])
+    for copied in (one, detector()):
+        pickle.loads(pickle.dumps(copied))
+    srlg.Detector.from_snapshot(one.snapshot(), device="cpu")
+    state = srlg.sketch(srlg.read(file), threshold=64, device="cpu")
+    assert srlg.State(state).kind == "pairs"
+    assert list(srlg.merge([state], threshold=64, device="cpu").report())
+    numbers = [array.array(code, [1, 2]) for code in "iq"]
+    one.ingest(*numbers)
+    assert srlg.super_points(iter([srlg.read(file)]), threshold=64, role="source", device="cpu")[0]
     for is_whole in (True, False):  # the second scan is dropped before its end
         reports = srlg.scan(
             srlg.read(file),

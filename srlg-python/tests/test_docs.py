@@ -42,7 +42,7 @@ def packages(block: str) -> list[str]:
     return re.findall(r"^(?:import|from) (\w+)", block, re.MULTILINE)
 
 
-@pytest.mark.parametrize("block", blocks(ENGINES), ids=lambda block: packages(block)[0])
+@pytest.mark.parametrize("block", blocks(ENGINES), ids=lambda block: "-".join(packages(block)))
 @pytest.mark.filterwarnings("default")
 def test_engines_find_what_one_detector_finds(
     block: str,
