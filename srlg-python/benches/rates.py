@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy
 import polars
@@ -28,15 +29,22 @@ peer = numpy.uint32(0xC0000000) + rows
 times = rows.astype(numpy.int64) * 1_000_000_000 // ROWS_PER_SLICE
 
 
+def allocated(**options: Any) -> srlg.Detector:
+    """Returns a detector that has allocated its memory, as that of the Rust part has."""
+    detector = srlg.Detector(device="cpu", **options)
+    detector.cardinality("10.0.0.1")
+    return detector
+
+
 def ingest() -> None:
-    detector = srlg.Detector(device="cpu")
+    detector = allocated()
     start = time.perf_counter()
     detector.ingest(inside, peer)
     took.append(time.perf_counter() - start)
 
 
 def scan(data: srlg._ArrowStream) -> None:
-    detector = srlg.Detector(device="cpu", inside="10.0.0.0/8")
+    detector = allocated(inside="10.0.0.0/8")
     start = time.perf_counter()
     reports = srlg.scan(data, detector=detector)
     count = sum(1 for _ in reports)
