@@ -2,10 +2,8 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use srlg::state::{StateHeader, StateKind};
 
-use crate::detector::{Detector, state_bytes};
-use crate::error::raised;
+use crate::detector::Detector;
 use crate::report::Report;
 
 /// Returns the super points of a table of contacts that is one slice.
@@ -28,7 +26,8 @@ pub(crate) fn super_points<'py>(
 
 /// Returns the contacts of a table as bytes for `merge`.
 ///
-/// The table is part of slice number `slice`. The other arguments are those of `super_points`.
+/// The table is part of slice number `slice`. The other arguments are those of `super_points`. A detector that merges the
+/// result needs the same options, including `window`.
 #[pyfunction]
 #[pyo3(signature = (data, *, source="source", destination="destination", slice=0, **options))]
 pub(crate) fn sketch<'py>(
@@ -70,37 +69,4 @@ fn of_one_slice<'py>(
         with_window.update(options.as_mapping())?;
     }
     Detector::with_options(py, Some(&with_window))
-}
-
-/// The header of a snapshot, a delta or a list of pairs.
-#[pyclass(frozen, get_all, module = "srlg")]
-pub(crate) struct State {
-    /// The kind of the state: "snapshot", "delta" or "pairs".
-    kind: &'static str,
-    /// The slice in which the state was taken.
-    slice: u64,
-    /// The number of slices in the state, up to `slice`. For a snapshot, which contains the whole window, this is 0.
-    slices: u32,
-    /// The length of the state in bytes.
-    size: usize,
-}
-
-#[pymethods]
-impl State {
-    #[new]
-    fn new(state: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let bytes = state_bytes(state)?;
-        let StateHeader { kind, slice, slices, .. } = StateHeader::of(&bytes).map_err(raised)?;
-        let kind = match kind {
-            StateKind::Pairs => "pairs",
-            StateKind::Delta => "delta",
-            _ => "snapshot",
-        };
-        Ok(Self { kind, slice, slices, size: bytes.len() })
-    }
-
-    fn __repr__(&self) -> String {
-        let Self { kind, slice, slices, size } = self;
-        format!("<srlg.State {kind} slice={slice} slices={slices} size={size}>")
-    }
 }

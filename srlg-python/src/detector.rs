@@ -9,29 +9,24 @@ use std::sync::RwLock;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyString, PyTuple, PyType};
-use srlg::config::{ConfigError as SizeError, HashFamily};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
+use srlg::config::HashFamily;
 use srlg::ingest::PairBatch;
-use srlg::state::{Delta, SlicePairs, Snapshot, StateHeader, StateKind};
-use srlg::{Config, Device, Error, SlidingDetector};
+use srlg::state::{SlicePairs, Snapshot};
+use srlg::{Config, Error, SlidingDetector};
 
 use crate::blocks::Blocks;
 use crate::columns::ColumnNames;
-use crate::error::{ConfigError, broken, raised};
+use crate::error::{broken, raised};
 use crate::hosts::{Column, HostArgument, ingest};
 use crate::report::{Estimate, Health, Peer, Report};
+use crate::sizes::{Place, Sizes};
+use crate::state::{Mergeable, buffer, delta, restore, state_bytes};
 use crate::view::{Selection, ViewArguments, networks};
-
-/// Maximum number of pairs that a detector lists before it allocates its memory.
-const MOST_LISTED_PAIRS: usize = 100_000;
 
 /// Number of pairs that a thread copies at a time while it is attached to Python. It then detaches and ingests these
 /// pairs.
 const BLOCK: usize = 1 << 15;
-
-/// Maximum number of pairs that are merged in one call.
-const MOST_MERGED_PAIRS: usize = 1 << 22;
 
 /// A detector of hosts in contact with at least `threshold` other hosts within the last `window` slices.
 ///
@@ -61,20 +56,6 @@ struct Arguments {
     sizes: Sizes,
     place: Place,
     view: ViewArguments,
-}
-
-#[derive(Clone, IntoPyObject)]
-struct Sizes {
-    threshold: u32,
-    window: u32,
-    memory: Option<usize>,
-    pairs: Option<u64>,
-}
-
-#[derive(Clone, IntoPyObject)]
-struct Place {
-    seed: Option<u64>,
-    device: String,
 }
 
 #[pymethods]
@@ -347,14 +328,14 @@ impl Detector {
             let state = other.get().ask(py, |other| {
                 let slice = other.slice();
                 match other.pairs()? {
-                    Some(pairs) => Ok((slice, State::Pairs(pairs))),
-                    None => other.snapshot().map(|it| (slice, State::Snapshot(Box::new(it)))),
+                    Some(pairs) => Ok((slice, Mergeable::Pairs(pairs))),
+                    None => other.snapshot().map(|it| (slice, Mergeable::Snapshot(Box::new(it)))),
                 }
             })?;
             return self.merge_state(py, advance, |_| Ok(state));
         }
         if let Some(bytes) = buffer(states)? {
-            return self.merge_state(py, advance, |detector| State::read(&bytes, detector));
+            return self.merge_state(py, advance, |detector| Mergeable::read(&bytes, detector));
         }
         let (false, Ok(states)) = (states.is_instance_of::<PyString>(), states.try_iter()) else {
             let kind = states.get_type().name()?;
@@ -478,7 +459,7 @@ impl Detector {
         &self,
         py: Python<'_>,
         advance: bool,
-        read: impl FnOnce(&SlidingDetector) -> Result<(u64, State), Error> + Send,
+        read: impl FnOnce(&SlidingDetector) -> Result<(u64, Mergeable), Error> + Send,
     ) -> PyResult<()> {
         self.change(py, |detector| {
             let (slice, state) = read(detector).map_err(raised)?;
@@ -487,98 +468,5 @@ impl Detector {
             }
             state.merge(detector).map_err(raised)
         })
-    }
-}
-
-/// The state of a detector that is merged into another one.
-enum State {
-    Snapshot(Box<Snapshot>),
-    Delta(Box<Delta>),
-    Pairs(Vec<SlicePairs>),
-}
-
-impl State {
-    /// Reads the state in `bytes` and its slice, for a detector that merges it.
-    fn read(bytes: &[u8], detector: &SlidingDetector) -> Result<(u64, Self), Error> {
-        let StateHeader { kind, slice, .. } = StateHeader::of(bytes)?;
-        let params = detector.params();
-        let state = match kind {
-            StateKind::Pairs => {
-                Self::Pairs(vec![SlicePairs::from_bytes(bytes, MOST_MERGED_PAIRS)?])
-            }
-            StateKind::Delta => Self::Delta(Box::new(Delta::from_bytes(bytes, params)?)),
-            _ => Self::Snapshot(Box::new(Snapshot::from_bytes(bytes, params)?)),
-        };
-        Ok((slice, state))
-    }
-
-    fn merge(&self, detector: &mut SlidingDetector) -> Result<(), Error> {
-        match self {
-            Self::Snapshot(snapshot) => detector.merge_snapshot(snapshot),
-            Self::Delta(delta) => detector.merge_delta(delta),
-            Self::Pairs(pairs) => pairs.iter().try_for_each(|pairs| detector.merge_pairs(pairs)),
-        }
-    }
-}
-
-fn restore(detector: &mut SlidingDetector, bytes: &[u8]) -> Result<(), Error> {
-    detector.restore(&Snapshot::from_bytes(bytes, detector.params())?)
-}
-
-fn delta(detector: &mut SlidingDetector, slices: u32) -> Result<Vec<u8>, Error> {
-    let listed = if slices == 1 { detector.pairs()? } else { None };
-    let Some(mut pairs) = listed else { return detector.delta(slices)?.to_bytes() };
-    let running = detector.slice();
-    match pairs.pop().filter(|newest| newest.slice() == running) {
-        Some(newest) => newest.to_bytes(),
-        None => SlicePairs::new(&PairBatch::new(), running)?.to_bytes(),
-    }
-}
-
-/// Copies a state from any object with the buffer protocol.
-pub(crate) fn state_bytes(state: &Bound<'_, PyAny>) -> PyResult<PyBackedBytes> {
-    buffer(state)?.ok_or_else(|| match state.get_type().name() {
-        Ok(kind) => PyTypeError::new_err(format!("state: must be bytes, got {kind}")),
-        Err(error) => error,
-    })
-}
-
-/// Copies the bytes of a buffer, or returns `None` if `data` is not a buffer of bytes.
-fn buffer(data: &Bound<'_, PyAny>) -> PyResult<Option<PyBackedBytes>> {
-    let py = data.py();
-    let Ok(view) = PyMemoryView::from(data) else { return Ok(None) };
-    if view.getattr(intern!(py, "itemsize"))?.extract::<usize>()? != 1 {
-        return Ok(None);
-    }
-    let bytes = view.call_method0(intern!(py, "tobytes"))?;
-    Ok(Some(bytes.cast_into::<PyBytes>()?.into()))
-}
-
-impl Place {
-    fn detector(&self, config: Config) -> PyResult<SlidingDetector> {
-        let place: Device = self.device.parse().map_err(raised)?;
-        SlidingDetector::sparse(config, place, MOST_LISTED_PAIRS).map_err(raised)
-    }
-}
-
-impl Sizes {
-    /// Returns the configuration for these sizes, with the default hash and seed.
-    fn config(&self) -> PyResult<Config> {
-        let Self { threshold, window, memory, pairs } = *self;
-        let preset = Config::default();
-        let raised = |error: SizeError| ConfigError::new_err(error.to_string());
-        match (pairs, memory) {
-            (None, None) => Ok(Config { window, ..preset.for_threshold(threshold) }),
-            (None, Some(memory)) => Err(ConfigError::new_err(format!(
-                "memory: requires pairs, the number of distinct pairs per window, got memory {memory} without pairs"
-            ))),
-            (Some(pairs), memory) => {
-                let default = || preset.validate().map(|sizes| sizes.recorder_bytes());
-                let memory = memory.map_or_else(default, Ok).map_err(raised)?;
-                Config::for_load(threshold, window, pairs, memory)
-                    .map(|plan| plan.config)
-                    .map_err(raised)
-            }
-        }
     }
 }

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `detector` | class `Detector` |
 //! | `hosts` | host arguments: arrays, lists and single addresses |
+//! | `sizes` | arguments that determine the configuration of a detector |
 //! | `view` | arguments that select contacts, and turn them into hosts and peers |
 //! | `report`, `table` | reports as classes, dicts, HTML and Arrow tables |
 //! | `blocks`, `columns` | contacts in Arrow tables |
 //! | `scan` | detection in tables that have a time column |
 //! | `batch` | detection in tables without times, and in partitions of tables |
+//! | `state` | states of detectors as bytes |
 //! | `late` | rows that are too late for a scan |
 //! | `read` | contacts in files, as an Arrow stream |
 //! | `capsule` | import and export of Arrow streams; the only file with unsafe code |
@@ -30,6 +32,8 @@ mod late;
 mod read;
 mod report;
 mod scan;
+mod sizes;
+mod state;
 mod table;
 mod view;
 
@@ -43,7 +47,7 @@ mod module {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
-    use crate::batch::{State, merge, sketch, super_points};
+    use crate::batch::{merge, sketch, super_points};
     #[pymodule_export]
     use crate::detector::Detector;
     #[pymodule_export]
@@ -56,4 +60,6 @@ mod module {
     use crate::report::{Estimate, Health, Peer, Report, SuperPoint};
     #[pymodule_export]
     use crate::scan::{Scan, scan};
+    #[pymodule_export]
+    use crate::state::State;
 }

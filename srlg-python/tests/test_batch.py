@@ -107,7 +107,7 @@ def test_partitions_by_time_give_the_reports_of_a_scan() -> None:
     detector = srlg.Detector(window=3, **OPTIONS)
     reports = []
     for slice, part in enumerate(parts(table()), first):
-        detector.merge(srlg.sketch(part, slice=slice, **OPTIONS), advance=True)
+        detector.merge(srlg.sketch(part, slice=slice, window=3, **OPTIONS), advance=True)
         reports.append(detector.close_slice())
     assert reports == expected
 
