@@ -107,7 +107,8 @@ impl Detector {
         Ok(Self { arguments, selection, detector: RwLock::new(detector) })
     }
 
-    /// Creates a detector with the sizes and the state of a snapshot.
+    /// Creates a detector with the sizes and the state of a snapshot, which must come from a trusted source, because its
+    /// sizes determine the memory of the detector.
     ///
     /// The options are `seed`, which must be that of the snapshot's detector, `device`, and those that select rows of
     /// tables.

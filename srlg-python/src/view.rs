@@ -7,7 +7,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use srlg_input::contact::{ContactFilter, Packing, PeerKey, Prefixes, parse_network};
+use srlg_input::contact::{
+    BadPrefix, BadView, ContactFilter, Packing, PeerKey, Prefixes, parse_network,
+};
 use srlg_input::{View, ViewOptions};
 
 /// The arguments of a view, with the names and values of Python.
@@ -70,9 +72,21 @@ impl ViewArguments {
             _ if has_ports => &["protocol", "destination_port", "tcp_flags"],
             _ => &["tcp_flags"],
         };
-        let view = View::new(&options).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let view = View::new(&options).map_err(|error| bad_view(&error))?;
         Ok(Selection { view, names, required })
     }
+}
+
+/// Returns the exception for `error`, with the names of Python.
+fn bad_view(error: &BadView) -> PyErr {
+    let text = error.to_string();
+    PyValueError::new_err(match error {
+        BadView::Prefix(BadPrefix { name, .. }) => {
+            let (side, version) = name.split_at(name.len() - 1);
+            text.replacen(name, &format!("{side}_prefix{version}"), 1)
+        }
+        _ => text.replace("-prefix", "_prefix"),
+    })
 }
 
 fn choice<T: FromStr<Err: Display>>(name: &str, text: &str) -> PyResult<T> {

@@ -81,7 +81,7 @@ def test_a_pickle_in_any_slice_continues_alike(slices: list[list[tuple[int, int]
 def test_any_bytes_are_no_state(state: bytes) -> None:
     one = detector()
     before = one.snapshot()
-    for call in (one.merge, one.restore):
+    for call in (one.merge, one.restore, srlg.State, srlg.Detector.from_snapshot):
         try:
             call(state)
         except srlg.StateError:

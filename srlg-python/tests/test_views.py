@@ -89,6 +89,21 @@ def test_prefixes_are_hosts_and_peers() -> None:
     assert found(without_ports, host_prefix4=16).keys() == {"203.0.0.0/16"}
 
 
+def test_options_that_do_not_fit_are_named() -> None:
+    data = requests_and_replies()
+    wrong: list[tuple[str, dict[str, Any]]] = [
+        ("host_prefix4: .* 33", {"host_prefix4": 33}),
+        ("peer_prefix6: .* 0", {"peer_prefix6": 0}),
+        ("host_prefix6: .* 128", {"host": "address+port", "role": "source"}),
+        ("measure", {"measure": "outside"}),
+        ("peer", {"peer": "address+ports"}),
+        ("inside", {"inside": "10.0.0.0/33"}),
+    ]
+    for text, options in wrong:
+        with pytest.raises(ValueError, match=text):
+            found(data, **options)
+
+
 def test_columns_that_options_need_are_checked() -> None:
     data = requests_and_replies()
     options: list[dict[str, Any]] = [
