@@ -14,7 +14,6 @@
 //! | [`Snapshot`] | The whole state of a detector, at most about 32 MB by default |
 //! | [`Delta`] | The recorders touched in the last slices, about 4 to 6 bytes per new pair |
 //! | [`SlicePairs`] | The distinct pairs of one slice, about 4 bytes per IPv4 pair, for a detector of any sizes |
-//! | [`StateHeader`] | The kind and the slice of a state, and its size |
 //! | [`StateHeader`] | The kind, the slice and the size of a state |
 //! | [`Checkpoints`] | A folder of snapshots, the last of which survives a crash |
 //!

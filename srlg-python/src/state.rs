@@ -32,7 +32,7 @@ impl State {
     #[new]
     fn new(state: &Bound<'_, PyAny>) -> PyResult<Self> {
         let bytes = state_bytes(state)?;
-        let StateHeader { kind, slice, slices, .. } = StateHeader::of(&bytes).map_err(raised)?;
+        let StateHeader { kind, slice, slices, .. } = StateHeader::read(&bytes).map_err(raised)?;
         let kind = match kind {
             StateKind::Pairs => "pairs",
             StateKind::Delta => "delta",
@@ -57,7 +57,7 @@ pub(crate) enum Mergeable {
 impl Mergeable {
     /// Reads the state in `bytes` and its slice, for a detector that merges it.
     pub(crate) fn read(bytes: &[u8], detector: &SlidingDetector) -> Result<(u64, Self), Error> {
-        let StateHeader { kind, slice, .. } = StateHeader::of(bytes)?;
+        let StateHeader { kind, slice, .. } = StateHeader::read(bytes)?;
         let params = detector.params();
         let state = match kind {
             StateKind::Pairs => {

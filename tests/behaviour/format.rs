@@ -16,7 +16,7 @@ fn files_of_version_3_hold_what_equal_detectors_hold() {
     for (name, mut detector, slices) in golden() {
         let bytes = std::fs::read(path(name)).unwrap();
         let params = *detector.params();
-        let header = StateHeader::of(&bytes).unwrap();
+        let header = StateHeader::read(&bytes).unwrap();
         assert_eq!((header.slice, header.slices), (detector.slice(), slices.unwrap_or(0)));
         match slices {
             None => {
