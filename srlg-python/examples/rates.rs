@@ -5,8 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use srlg::ingest::PairBatch;
-use srlg::time::{SliceClock, SliceSink, Slicer};
+use srlg::time::{DetectorSink, SliceClock, Slicer};
 use srlg::{Config, Device, Error, Ipv4Pair, SlidingDetector};
 use srlg_input::contact::Host;
 use srlg_input::{Contact, View, ViewOptions};
@@ -21,30 +20,6 @@ fn pair(number: u32) -> Ipv4Pair {
     Ipv4Pair { inside, peer: 0xc000_0000_u32.wrapping_add(number) }
 }
 
-struct Reports {
-    detector: SlidingDetector,
-    count: u32,
-}
-
-impl SliceSink for Reports {
-    type Error = Error;
-
-    fn start(&mut self, slice: u64) -> Result<(), Error> {
-        self.detector.skip_to(slice)
-    }
-
-    fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<(), Error> {
-        pairs.ingest_late(&self.detector, slices_late)
-    }
-
-    fn advance_to(&mut self, slice: u64) -> Result<(), Error> {
-        self.detector.advance_to(slice, |_| {
-            self.count += 1;
-            Ok(())
-        })
-    }
-}
-
 fn ingest(detector: &SlidingDetector) -> Result<Duration, Error> {
     let pairs: Vec<Ipv4Pair> = (0..ROWS).map(pair).collect();
     let start = Instant::now();
@@ -52,7 +27,7 @@ fn ingest(detector: &SlidingDetector) -> Result<Duration, Error> {
     Ok(start.elapsed())
 }
 
-fn scan(detector: SlidingDetector) -> Result<Duration, Error> {
+fn scan(mut detector: SlidingDetector) -> Result<Duration, Error> {
     let times: Vec<u64> =
         (0..ROWS).map(|row| u64::from(row) * 1_000_000_000 / u64::from(ROWS_PER_SLICE)).collect();
     let sources: Vec<u32> = (0..ROWS).map(|row| pair(row).inside).collect();
@@ -60,16 +35,20 @@ fn scan(detector: SlidingDetector) -> Result<Duration, Error> {
     let inside = vec!["10.0.0.0/8".parse().expect("a network")];
     let view = View::new(&ViewOptions { inside, ..ViewOptions::default() }).expect("a view");
     let clock = SliceClock::new(Duration::from_secs(1), 299, Duration::MAX)?;
-    let (mut slicer, mut reports) = (Slicer::new(clock), Reports { detector, count: 0 });
+    let (mut slicer, mut count) = (Slicer::new(clock), 0);
+    let mut reports = DetectorSink::new(&mut detector, |_| {
+        count += 1;
+        Ok::<_, Error>(())
+    });
     let start = Instant::now();
     for ((&time_ns, &source), &destination) in times.iter().zip(&sources).zip(&destinations) {
         let contact = Contact::new(time_ns, Host::v4(source), Host::v4(destination));
         slicer.place(time_ns, view.pairs(&contact), &mut reports)?;
     }
     slicer.finish(&mut reports)?;
-    reports.detector.close_slice()?;
+    detector.close_slice()?;
     let took = start.elapsed();
-    assert_eq!(reports.count + 1, ROWS / ROWS_PER_SLICE);
+    assert_eq!(count + 1, ROWS / ROWS_PER_SLICE);
     Ok(took)
 }
 

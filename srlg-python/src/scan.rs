@@ -12,8 +12,7 @@ use std::time::Duration;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use srlg::ingest::PairBatch;
-use srlg::time::{SliceClock, SliceSink, Slicer};
+use srlg::time::{DetectorSink, SliceClock, SliceSink, Slicer};
 use srlg::{Error, SliceReport, SlidingDetector};
 
 use crate::blocks::Blocks;
@@ -253,12 +252,11 @@ impl State {
     /// Feeds rows of the block to the detector until there is a report or the block ends.
     fn feed(&mut self, view: &View, detector: &mut SlidingDetector) -> Result<(), Error> {
         let Self { block, next, slicer, reports, late, .. } = self;
-        let mut sink = Reports { detector: &mut *detector, reports: &mut *reports };
         let first = *next;
         for contact in block.contacts(first) {
             *next += 1;
-            slicer.place(contact.time_ns, view.pairs(&contact), &mut sink)?;
-            if !sink.reports.is_empty() {
+            slicer.place(contact.time_ns, view.pairs(&contact), &mut sink(detector, reports))?;
+            if !reports.is_empty() {
                 break;
             }
         }
@@ -274,35 +272,22 @@ impl State {
     /// Closes the last slice, if the table had any rows.
     fn finish(&mut self, detector: &mut SlidingDetector) -> Result<(), Error> {
         if self.slicer.clock().is_running() {
-            self.slicer.finish(&mut Reports { detector, reports: &mut self.reports })?;
+            self.slicer.finish(&mut sink(detector, &mut self.reports))?;
             self.reports.push_back(detector.close_slice()?);
         }
         Ok(())
     }
 }
 
-struct Reports<'a> {
+/// Returns a sink that ingests into `detector` and collects its reports.
+fn sink<'a>(
     detector: &'a mut SlidingDetector,
     reports: &'a mut VecDeque<SliceReport>,
-}
-
-impl SliceSink for Reports<'_> {
-    type Error = Error;
-
-    fn start(&mut self, slice: u64) -> Result<(), Error> {
-        self.detector.skip_to(slice)
-    }
-
-    fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<(), Error> {
-        pairs.ingest_late(self.detector, slices_late)
-    }
-
-    fn advance_to(&mut self, slice: u64) -> Result<(), Error> {
-        self.detector.advance_to(slice, |report| {
-            self.reports.push_back(report);
-            Ok(())
-        })
-    }
+) -> impl SliceSink<Error = Error> + 'a {
+    DetectorSink::new(detector, |report| {
+        reports.push_back(report);
+        Ok(())
+    })
 }
 
 /// Returns a progress bar for `data` if `progress` is true. If `progress` is `None`, a bar is returned only in a
