@@ -24,7 +24,7 @@
 //!
 //! | Task | Items |
 //! |---|---|
-//! | Choose sizes for a load and a memory budget | [`Config::for_load`] |
+//! | Choose sizes for a load and a memory budget or an error | [`Config::for_load`], [`Config::for_error`] |
 //! | Ingest from several threads, ingest IPv6, or use timestamps | [`ingest`], [`time`] |
 //! | Query one host or a shorter window | [`SlidingDetector::begin_close`], [`SlidingDetector::cardinality_within`] |
 //! | Check how reliable a report is | [`report::Health`] |

@@ -6,6 +6,8 @@
 
 #[cfg(feature = "serde")]
 mod seed;
+#[cfg(feature = "serde")]
+pub mod with_seed;
 
 use core::fmt;
 
@@ -81,8 +83,9 @@ impl RsraSizes {
 /// The configuration of a detector. The symbols θ, k and η' are those of the paper. The `Debug` output omits the seed,
 /// which may be a secret.
 ///
-/// With the feature `serde`, missing fields have their default values when a configuration is read. The seed is not
-/// written, except by the module `srlg::config::with_seed`.
+/// With the feature `serde`, a configuration is written in self-describing formats such as JSON, without the seed. When
+/// it is read, missing fields have their default values. The module `srlg::config::with_seed` writes and needs all
+/// fields, in any format.
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),

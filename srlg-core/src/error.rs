@@ -137,9 +137,9 @@ pub enum ConfigError {
     )]
     #[non_exhaustive]
     PlanError { hosts: u32, percent: u64, threshold: u32, most: u32, least: Option<usize> },
-    /// No plan has a standard error as small as the one that was asked for.
+    /// No plan has a standard error as small as the one that was asked for. `least` is rounded up.
     #[error(
-        "no plan has a smaller standard error than {least} for a host with {threshold} peers; allow {least} or more"
+        "the standard error for a host with {threshold} peers must be at least {least}, which is possible in much memory"
     )]
     #[non_exhaustive]
     PlanStdError { threshold: u32, least: u32 },

@@ -88,6 +88,8 @@ mod view;
 mod window;
 mod word;
 
+#[cfg(feature = "serde")]
+pub use config::with_seed;
 pub use config::{Config, RsraSizes, Scheme};
 pub use counter::{Estimate, EstimateRange};
 pub use error::ConfigError;

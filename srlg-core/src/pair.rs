@@ -59,19 +59,6 @@ pair! {
     Ipv4Pair of u32
 }
 
-impl TryFrom<IpPair> for Ipv4Pair {
-    type Error = IpPair;
-
-    /// Returns the pair if both addresses are IPv4 addresses, and otherwise the argument.
-    #[inline]
-    fn try_from(pair: IpPair) -> Result<Self, IpPair> {
-        match (unmapped(pair.inside), unmapped(pair.peer)) {
-            (Some(inside), Some(peer)) => Ok(Self { inside, peer }),
-            _ => Err(pair),
-        }
-    }
-}
-
 impl Ipv4Pair {
     /// Creates the pair of the inside host `inside` and its peer.
     #[must_use]
@@ -105,6 +92,18 @@ impl IpPair {
     pub const fn with_hash(inside: IpAddr, peer: u64) -> Self {
         // The prefix fd00::/8 (RFC 4193) ensures that no hash is an IPv4-mapped address.
         Self { inside: limbs(inside), peer: [0xfd00_0000, 0, (peer >> 32) as u32, peer as u32] }
+    }
+}
+
+impl IpPair {
+    /// Returns the pair as an [`Ipv4Pair`], or `None` if it contains an IPv6 address.
+    #[inline]
+    #[must_use]
+    pub const fn to_ipv4(self) -> Option<Ipv4Pair> {
+        match (unmapped(self.inside), unmapped(self.peer)) {
+            (Some(inside), Some(peer)) => Some(Ipv4Pair { inside, peer }),
+            _ => None,
+        }
     }
 }
 

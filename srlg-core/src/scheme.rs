@@ -346,7 +346,7 @@ impl Params {
         load::load_of(f64::from(row_weights[0]) / row_len)
     }
 
-    /// Returns whether 95 % intervals cover the true value in 88 to 97 % of cases at this [load](Self::counter_load),
+    /// Returns whether 95 % intervals cover the true value in 88 to 97 % of cases at this load,
     /// for hosts with at least 100 peers. In the tagged scheme, the result is true for loads of up to 3. In the paper's
     /// scheme, it is always false, because errors are larger than stated.
     ///

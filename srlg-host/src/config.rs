@@ -25,6 +25,8 @@
 //!
 //! If a size breaks a rule, it is rejected with a [`ConfigError`], which states the rule and the values that break it.
 
+#[cfg(feature = "serde")]
+pub use srlg_core::with_seed;
 pub use srlg_core::{ConfigError, HashFamily, MOST_CANDIDATES, Params, Plan, RsraSizes, Scheme};
 
 use crate::error::Error;
@@ -48,56 +50,6 @@ use crate::error::Error;
 /// Returns [`Error::Randomness`] if the system cannot provide randomness.
 pub fn random_seed() -> Result<u64, Error> {
     getrandom::u64().map_err(|error| Error::Randomness { source: error.into() })
-}
-
-/// Serialisation of a [`Config`](crate::Config) that includes the seed, for fields with this attribute:
-/// `#[serde(with = "srlg::config::with_seed")]`. The seed is a string of 16 hexadecimal digits. Keep the result secret if
-/// the seed is.
-///
-/// ```
-/// # use srlg_host as srlg;
-/// use srlg::Config;
-///
-/// #[derive(serde::Serialize, serde::Deserialize)]
-/// struct Node {
-///     #[serde(with = "srlg::config::with_seed")]
-///     sizes: Config,
-/// }
-///
-/// let node = Node { sizes: Config { seed: 7, ..Config::default() } };
-/// let text = serde_json::to_string(&node)?;
-/// assert_eq!(serde_json::from_str::<Node>(&text)?.sizes, node.sizes);
-/// assert!(!serde_json::to_string(&node.sizes)?.contains("seed"));
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[cfg(feature = "serde")]
-pub mod with_seed {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::Config;
-
-    #[derive(Serialize)]
-    struct WithSeed<'a> {
-        #[serde(flatten)]
-        config: &'a Config,
-        seed: String,
-    }
-
-    /// Serialises `config` with its seed.
-    ///
-    /// # Errors
-    /// Returns the errors of the serializer.
-    pub fn serialize<S: Serializer>(config: &Config, to: S) -> Result<S::Ok, S::Error> {
-        WithSeed { config, seed: format!("{:016x}", config.seed) }.serialize(to)
-    }
-
-    /// Deserialises a configuration, which may have a seed, as `Config` itself does.
-    ///
-    /// # Errors
-    /// Returns the errors of the deserializer.
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Config, D::Error> {
-        Config::deserialize(from)
-    }
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ use closing::{ExclusiveDetector, LastReport};
 /// # use srlg_host as srlg;
 /// use std::net::{IpAddr, Ipv6Addr};
 ///
-/// use srlg::{Config, Device, Ipv4Pair, SlidingDetector, IpPair};
+/// use srlg::{Config, Device, IpPair, Ipv4Pair, SlidingDetector};
 ///
 /// let config = Config { threshold: 1024, window: 300, ..Config::default() };
 /// let mut detector = SlidingDetector::new(config, Device::Auto)?;

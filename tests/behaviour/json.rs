@@ -19,6 +19,11 @@ fn a_configuration_is_read_as_it_was_written() {
             let value = with_seed::serialize(&config, serde_json::value::Serializer).unwrap();
             assert_eq!(value["seed"], json!("fffffffffffffffa"));
             assert_eq!(with_seed::deserialize(&value).unwrap(), config, "{value}");
+            for field in value.as_object().unwrap().keys() {
+                let mut others = value.clone();
+                others.as_object_mut().unwrap().remove(field);
+                assert!(with_seed::deserialize(others).is_err(), "{field}");
+            }
         }
     }
 }

@@ -26,10 +26,10 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     let host = items(root, "srlg-host", FEATURES)?;
-    let exported: Vec<String> = host.iter().filter_map(|item| exported(item)).collect();
+    let exported: Vec<&str> = host.iter().filter_map(|item| exported(item)).collect();
     let core = items(root, "srlg-core", "serde,bytemuck")?;
-    let is_exported = |item: &str| exported.iter().any(|name| names(item, name));
-    let all = host.iter().chain(core.iter().filter(|item| is_exported(item)));
+    let is_exported = |item: &&String| exported.iter().any(|name| is_of(item, name));
+    let all = host.iter().chain(core.iter().filter(is_exported));
     let list = all.fold(String::new(), |list, item| list + item + "\n");
     let path = root.join(LIST);
     if arguments.check {
@@ -64,14 +64,44 @@ fn items(root: &Path, package: &str, features: &str) -> Result<Vec<String>> {
     Ok(api.items().map(ToString::to_string).collect())
 }
 
-/// Returns the path in `srlg-core` of the item that the line `item` re-exports.
-fn exported(item: &str) -> Option<String> {
-    let (_, name) = item.strip_prefix("pub use ")?.rsplit_once("::")?;
-    Some(format!("srlg_core::{name}"))
+/// Returns the name of the item that the line `item` re-exports.
+fn exported(item: &str) -> Option<&str> {
+    Some(item.strip_prefix("pub use ")?.rsplit_once("::")?.1)
 }
 
-/// Returns whether the line `item` is about the item with path `name`.
-fn names(item: &str, name: &str) -> bool {
-    let is_end = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
-    item.match_indices(name).any(|(at, _)| is_end(&item[at + name.len()..]))
+/// Returns whether the line `item` is about an item of `srlg-core` with this `name`, or about a part or a trait of it.
+fn is_of(item: &str, name: &str) -> bool {
+    // In the line of a trait, the path of its type comes after `for`. The path ends before generics and arguments.
+    let item = item.rsplit_once(" for ").map_or(item, |(_, of)| of);
+    let path = item.split_whitespace().find(|word| word.starts_with("srlg_core::"));
+    let path = path.map_or("", |path| path.split(['(', '<']).next().unwrap_or_default());
+    let mut parts = path.split("::").map(|part| part.trim_end_matches([':', ',', ';']));
+    // Modules come first. The names of types and constants begin with a capital letter.
+    parts.find(|part| *part == name || part.starts_with(char::is_uppercase)) == Some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_about_the_item_whose_part_or_trait_they_show() {
+        for line in [
+            "pub struct srlg_core::Estimate",
+            "pub srlg_core::Estimate::range: srlg_core::EstimateRange",
+            "impl srlg_core::counter::estimate::Estimate",
+            "pub fn srlg_core::counter::estimate::Estimate::lower(&self, f64) -> f64",
+            "impl core::clone::Clone for srlg_core::counter::estimate::Estimate",
+        ] {
+            assert!(is_of(line, "Estimate"), "{line}");
+        }
+        for line in [
+            "pub fn srlg_core::Params::estimate(&self) -> srlg_core::Estimate",
+            "pub struct srlg_core::EstimateRange",
+            "impl core::convert::From<srlg_core::Estimate> for f64",
+            "pub type srlg_core::counter::tagged::Bins::Estimate = srlg_core::Estimate",
+        ] {
+            assert!(!is_of(line, "Estimate"), "{line}");
+        }
+    }
 }

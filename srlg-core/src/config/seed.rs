@@ -2,9 +2,13 @@
 
 use core::fmt;
 
-use serde::{Deserializer, de};
+use serde::{Deserializer, Serializer, de};
 
 const DIGITS: usize = 16;
+
+pub(super) fn serialize<S: Serializer>(seed: &u64, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&format_args!("{seed:016x}"))
+}
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     // If this requested a string, parsers would reject numbers themselves and repeat the secret in their error.

@@ -73,6 +73,7 @@ mod upload;
 #[cfg(any(feature = "cudarc", feature = "cust"))]
 pub use cuda::pairs::DevicePairs;
 #[cfg(feature = "cudarc")]
+#[doc(no_inline)]
 pub use cudarc;
 
 use std::net::IpAddr;

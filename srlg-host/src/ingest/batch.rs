@@ -62,9 +62,10 @@ impl PairBatch {
     /// Adds `pair`, which may also be a tuple of the inside host and its peer.
     #[inline]
     pub fn push(&mut self, pair: impl Into<IpPair>) {
-        let pushed = match Ipv4Pair::try_from(pair.into()) {
-            Ok(pair) => self.v4.push(pair),
-            Err(pair) => self.v6.push(pair),
+        let pair = pair.into();
+        let pushed = match pair.to_ipv4() {
+            Some(pair) => self.v4.push(pair),
+            None => self.v6.push(pair),
         };
         if let Err(error) = pushed {
             let failure = self.failure.get_mut().unwrap_or_else(PoisonError::into_inner);

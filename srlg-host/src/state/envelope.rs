@@ -128,6 +128,7 @@ pub struct StateHeader {
     pub slices: u32,
     /// Size of the body after decompression, in bytes.
     pub body_bytes: u64,
+    fingerprints: Fingerprints,
 }
 
 impl StateHeader {
@@ -147,7 +148,20 @@ impl StateHeader {
             slice: header.slice.get(),
             slices: header.slices.get(),
             body_bytes: header.body.get(),
+            fingerprints: fingerprints(&header),
         })
+    }
+
+    /// Returns an error if a detector with `params` cannot merge the state, whatever its slice. Pairs fit every
+    /// detector.
+    ///
+    /// # Errors
+    /// Returns [`Error::OtherSizes`] or [`Error::OtherSeed`].
+    pub fn check(&self, params: &Params) -> Result<(), Error> {
+        match self.kind {
+            StateKind::Pairs => Ok(()),
+            kind => self.fingerprints.check(kind, None, params),
+        }
     }
 }
 
@@ -160,7 +174,7 @@ pub(super) fn sizes_of(bytes: &[u8]) -> Result<(Sizes, Fingerprints), Error> {
     }
     check_whole(&header, kind, bytes)?;
     let sizes = Sizes::read(&bytes[size_of::<Header>()..][..sizes_len(kind)])?;
-    Ok((sizes, Fingerprints { sizes: header.sizes.get(), seed: header.seed.get() }))
+    Ok((sizes, fingerprints(&header)))
 }
 
 /// Opens the envelope in `bytes`, which must be of the given `kind`. It must match a detector with `params`, or any
@@ -177,7 +191,7 @@ pub(super) fn open<'a>(
     check_whole(&header, kind, bytes)?;
     let rest = &bytes[size_of::<Header>()..bytes.len() - CHECKSUM];
     let (sizes, rest) = rest.split_at(sizes_len(kind));
-    let fingerprints = Fingerprints { sizes: header.sizes.get(), seed: header.seed.get() };
+    let fingerprints = fingerprints(&header);
     match params {
         Some(params) => fingerprints.check(kind, Sizes::read(sizes).ok(), params)?,
         None if fingerprints == Fingerprints::NONE => {}
@@ -206,6 +220,10 @@ fn check_whole(header: &Header, kind: StateKind, bytes: &[u8]) -> Result<(), Err
         return Err(wrong("a reserved field is not 0").into());
     }
     Ok(())
+}
+
+fn fingerprints(header: &Header) -> Fingerprints {
+    Fingerprints { sizes: header.sizes.get(), seed: header.seed.get() }
 }
 
 /// Returns the length of the sizes in an envelope of this `kind`, in bytes.

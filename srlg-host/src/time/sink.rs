@@ -29,7 +29,8 @@ pub trait SliceSink {
     fn advance_to(&mut self, slice: u64) -> Result<(), Self::Error>;
 }
 
-/// A sink that ingests pairs into a detector and passes each report to a function.
+/// A sink that ingests pairs into a detector and passes each report to a function. A program that queries the detector
+/// between the calls of a [`Slicer`](super::Slicer) creates a sink for each call.
 pub struct DetectorSink<'a, F> {
     detector: &'a mut SlidingDetector,
     on_report: F,

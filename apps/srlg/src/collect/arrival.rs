@@ -147,6 +147,7 @@ pub(super) fn open(
     let mut bytes = STATE_FRAME as u64;
     for state in &states {
         let header = state.header()?;
+        header.check(accepted.params_of(state)?)?;
         // Pairs that arrived late are states of their own, while a delta contains late contacts.
         let (other, may_be_late) = (header.slice, header.kind == StateKind::Pairs);
         if other > slice || other < slice && !may_be_late {
@@ -176,8 +177,8 @@ pub(super) fn open(
 
 /// Returns the maximum memory of a decoded state, in bytes.
 fn most_decoded_bytes(StateHeader { kind, body_bytes, .. }: StateHeader) -> u64 {
-    // The body of a list contains at least the peers, which are half of the decoded pairs.
-    let factor = if kind == StateKind::Pairs { 2 } else { 1 };
+    // The body of a list contains at least the peers, which are half of the decoded pairs, and is in memory beside them.
+    let factor = if kind == StateKind::Pairs { 3 } else { 1 };
     body_bytes.saturating_mul(factor).saturating_add(STATE_FRAME as u64)
 }
 

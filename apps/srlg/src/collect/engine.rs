@@ -225,6 +225,8 @@ impl Engine {
             let Some(message) = self.open(&message, &accepted) else { continue };
             if bytes + message.most_bytes > accepted.most_bytes {
                 self.decode(mem::take(&mut opened), &accepted)?;
+                // Slices that hold too much are closed before there is more.
+                self.close_what_may()?;
                 bytes = 0;
             }
             bytes += message.most_bytes;

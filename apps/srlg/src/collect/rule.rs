@@ -33,11 +33,11 @@ use slot::{Parts, Slot};
 
 #[derive(Debug)]
 pub(super) struct CloseRule<T> {
-    limits: Limits,
+    pub(super) limits: Limits,
     front: Front,
     /// Running slice, or `None` before the first slice.
     running: Option<u64>,
-    /// Deltas that are held until the first slice is known.
+    /// Messages that are held until the first slice is known.
     waiting: Vec<Arrival<T>>,
     waiting_since: Option<Moment>,
     /// Slices that have messages and have not closed, by slice number.
@@ -254,7 +254,7 @@ pub(super) struct Limits {
     /// Maximum memory of held messages, in bytes. Messages that are more than a window ahead of the front are refused while
     /// more than half of this memory is in use.
     pub(super) max_pending: usize,
-    /// Length of the window, in slices. Deltas of slices that have left the window are refused.
+    /// Length of the window, in slices. Messages about slices that have left the window are refused.
     pub(super) window: u64,
 }
 

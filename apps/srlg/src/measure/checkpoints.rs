@@ -228,7 +228,8 @@ impl Writer {
                 match saved {
                     Ok(_) if is_changed => info!("all checkpoints can be written again"),
                     Err(error) if is_changed => {
-                        warn!("cannot write a checkpoint: {error}; the previous one is kept");
+                        let error = anyhow::Error::from(error);
+                        warn!("cannot write a checkpoint: {error:#}; the previous one is kept");
                     }
                     _ => {}
                 }

@@ -8,6 +8,12 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
 use crate::network::MOST_PAIRS;
+
+/// Lowest value of `pending-mb` for lists of any usual length.
+const LEAST_PENDING: usize = 64;
+
+/// Highest value of `pending-mb`: a terabyte.
+const MOST_PENDING: usize = 1 << 20;
 #[cfg(feature = "network")]
 use crate::network::connect;
 use crate::network::subjects::check_name;
@@ -40,7 +46,7 @@ pub struct NetworkOptions {
     pub most_pairs: usize,
     /// Memory for states whose slice has not closed, in MB. If this limit is exceeded, the oldest slice closes early.
     /// Messages that are being decoded may use the same amount, and a message that needs more is rejected.
-    #[cfg_attr(test, schemars(range(min = 1)))]
+    #[cfg_attr(test, schemars(range(min = 64, max = 1048576)))]
     pub pending_mb: usize,
     /// Time for which the stream keeps messages, if the collector creates the stream. [default: two windows and 200
     /// slices, at least a day]
@@ -129,7 +135,13 @@ impl NetworkOptions {
         );
         let text = format!("most-pairs: must be at most {MOST_PAIRS}, got {most_pairs}");
         check(*most_pairs <= MOST_PAIRS, "most-pairs", text);
-        check(*pending_mb > 0, "pending-mb", "pending-mb: must be at least 1, got 0".to_owned());
+        // A message may contain the lists of a few views, and a list takes up to 32 bytes per pair.
+        let pending = LEAST_PENDING.max(most_pairs >> 13)..=MOST_PENDING;
+        let text = format!(
+            "pending-mb: must be {} to {MOST_PENDING} with most-pairs = {most_pairs}, got {pending_mb}",
+            pending.start()
+        );
+        check(pending.contains(pending_mb), "pending-mb", text);
         check(*stream_mb > 0, "stream-mb", "stream-mb: must be at least 1, got 0".to_owned());
         problems
     }

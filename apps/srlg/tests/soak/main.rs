@@ -177,11 +177,11 @@ impl Soak {
             program.assert_runs();
             let id = program.id();
             let metrics = of_collector.insert(self.network.collector.metrics());
-            let deltas = |result: &str| metrics.sum("srlg_probe_messages_total", result);
+            let messages = |result: &str| metrics.sum("srlg_probe_messages_total", result);
             let counters = Counters {
-                received: Some(deltas("")),
-                used: Some(deltas("in_time") + deltas("late")),
-                dropped: Some(deltas("refused")),
+                received: Some(messages("")),
+                used: Some(messages("in_time") + messages("late")),
+                dropped: Some(messages("refused")),
                 sent: None,
             };
             let state = self.network.collector.state();

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 
-use srlg::{Config, Device, SlidingDetector, IpPair};
+use srlg::{Config, Device, IpPair, SlidingDetector};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let plan = Config::for_load(1000, 60, 1_000_000, 8_000_000)?;
