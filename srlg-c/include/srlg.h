@@ -107,13 +107,6 @@ typedef enum {
   SRLG_OVERLOAD_OTHER = 255,
 } srlg_overload;
 
-// Address of a host: 16 bytes in network byte order, as inet_pton writes it for AF_INET6. The address 10.0.0.1 is
-// stored as ::ffff:10.0.0.1.
-typedef struct {
-  // Bytes of the address.
-  uint8_t bytes[16];
-} srlg_host;
-
 // Configuration of a detector. If a member other than `size` is 0, its default applies.
 typedef struct {
   // Size of this struct, in bytes.
@@ -151,6 +144,13 @@ typedef struct {
   // Number of the handle. It is never 0.
   uint64_t id;
 } srlg_report;
+
+// Address of a host: 16 bytes in network byte order, as inet_pton writes it for AF_INET6. The address 10.0.0.1 is
+// stored as ::ffff:10.0.0.1.
+typedef struct {
+  // Bytes of the address.
+  uint8_t bytes[16];
+} srlg_host;
 
 // Estimated number of distinct peers of a host.
 typedef struct {
@@ -225,12 +225,6 @@ typedef struct {
   uint32_t share;
 } srlg_health;
 
-// Handle to the bytes of a snapshot or a delta.
-typedef struct {
-  // Number of the handle. It is never 0.
-  uint64_t id;
-} srlg_bytes;
-
 // Handle to a feed, through which a receiving thread ingests while another thread closes slices.
 typedef struct {
   // Number of the handle. It is never 0.
@@ -272,25 +266,15 @@ typedef struct {
   uint32_t reserved;
 } srlg_super_point;
 
+// Handle to the bytes of a snapshot or a delta.
+typedef struct {
+  // Number of the handle. It is never 0.
+  uint64_t id;
+} srlg_bytes;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
-
-// Returns the SRLG_ABI_VERSION of the library, which can differ from that of the header.
-uint32_t srlg_abi_version(void);
-
-// Returns the error text of the last call that failed in this thread. The pointer is never null. It is valid until the
-// next call fails in this thread, or until the thread ends.
-const char *srlg_last_error(void);
-
-// Writes a random seed. A detector that may receive hostile traffic needs a random, secret seed.
-srlg_status srlg_random_seed(uint64_t *seed);
-
-// Converts an IPv4 address to a host. The address is in host byte order: 10.0.0.1 is 0x0a000001.
-srlg_status srlg_host_from_ipv4(uint32_t address, srlg_host *host);
-
-// Writes the address of a host as text. A buffer of SRLG_HOST_TEXT bytes is always large enough.
-srlg_status srlg_host_format(const srlg_host *host, char *text, size_t capacity);
 
 // Creates a detector from `config`. Slice 0 is running.
 srlg_status srlg_detector_new(const srlg_config *config, srlg_detector *detector);
@@ -346,37 +330,6 @@ srlg_status srlg_detector_sample_peers(srlg_detector detector,
 // Writes the health of the detector at its most recent close.
 srlg_status srlg_detector_health(srlg_detector detector, srlg_health *health);
 
-// Creates a snapshot of the whole state of the detector. The snapshot contains a fingerprint of the seed, but never
-// the seed itself.
-srlg_status srlg_detector_snapshot(srlg_detector detector,
-                                   srlg_bytes *bytes);
-
-// Replaces the whole state of the detector, including the number of the running slice, with a snapshot of `len` bytes.
-srlg_status srlg_detector_restore(srlg_detector detector,
-                                  const uint8_t *snapshot,
-                                  size_t len);
-
-// Merges a snapshot of `len` bytes from another detector. Snapshots may be merged late, repeatedly and in any order,
-// without changing the result.
-srlg_status srlg_detector_merge_snapshot(srlg_detector detector,
-                                         const uint8_t *snapshot,
-                                         size_t len);
-
-// Creates a delta of the last `slices` slices, including the running slice. A delta of a few slices is much smaller
-// than a snapshot.
-srlg_status srlg_detector_delta(srlg_detector detector,
-                                uint32_t slices,
-                                srlg_bytes *bytes);
-
-// Merges a delta of `len` bytes from another detector.
-srlg_status srlg_detector_merge_delta(srlg_detector detector, const uint8_t *delta, size_t len);
-
-// Merges the pairs of one slice, at most 2^22, that a Rust program has written with SlicePairs::to_bytes. The sizes and
-// the seed of the detector do not matter. Any number of threads may merge pairs concurrently.
-srlg_status srlg_detector_merge_pairs(srlg_detector detector,
-                                      const uint8_t *pairs,
-                                      size_t len);
-
 // Creates a feed for one receiving thread. While another thread closes a slice, the feed buffers up to `capacity`
 // pairs of each address family for the next slice.
 srlg_status srlg_feed_new(srlg_detector detector,
@@ -412,6 +365,22 @@ srlg_status srlg_feed_try_ingest_ipv6(srlg_feed feed,
                                       size_t count,
                                       size_t *taken);
 
+// Returns the SRLG_ABI_VERSION of the library, which can differ from that of the header.
+uint32_t srlg_abi_version(void);
+
+// Returns the error text of the last call that failed in this thread. The pointer is never null. It is valid until the
+// next call fails in this thread, or until the thread ends.
+const char *srlg_last_error(void);
+
+// Writes a random seed. A detector that may receive hostile traffic needs a random, secret seed.
+srlg_status srlg_random_seed(uint64_t *seed);
+
+// Converts an IPv4 address to a host. The address is in host byte order: 10.0.0.1 is 0x0a000001.
+srlg_status srlg_host_from_ipv4(uint32_t address, srlg_host *host);
+
+// Writes the address of a host as text. A buffer of SRLG_HOST_TEXT bytes is always large enough.
+srlg_status srlg_host_format(const srlg_host *host, char *text, size_t capacity);
+
 // Writes the summary of a report: its slice, the numbers of super points and candidates, and the duration of the
 // close.
 srlg_status srlg_report_summary(srlg_report report,
@@ -430,6 +399,37 @@ srlg_status srlg_report_health(srlg_report report, srlg_health *health);
 
 // Frees a report as soon as no call uses it.
 srlg_status srlg_report_free(srlg_report report);
+
+// Creates a snapshot of the whole state of the detector. The snapshot contains a fingerprint of the seed, but never
+// the seed itself.
+srlg_status srlg_detector_snapshot(srlg_detector detector,
+                                   srlg_bytes *bytes);
+
+// Replaces the whole state of the detector, including the number of the running slice, with a snapshot of `len` bytes.
+srlg_status srlg_detector_restore(srlg_detector detector,
+                                  const uint8_t *snapshot,
+                                  size_t len);
+
+// Merges a snapshot of `len` bytes from another detector. Snapshots may be merged late, repeatedly and in any order,
+// without changing the result.
+srlg_status srlg_detector_merge_snapshot(srlg_detector detector,
+                                         const uint8_t *snapshot,
+                                         size_t len);
+
+// Creates a delta of the last `slices` slices, including the running slice. A delta of a few slices is much smaller
+// than a snapshot.
+srlg_status srlg_detector_delta(srlg_detector detector,
+                                uint32_t slices,
+                                srlg_bytes *bytes);
+
+// Merges a delta of `len` bytes from another detector.
+srlg_status srlg_detector_merge_delta(srlg_detector detector, const uint8_t *delta, size_t len);
+
+// Merges the pairs of one slice, at most 2^22, that a Rust program has written with SlicePairs::to_bytes. The sizes and
+// the seed of the detector do not matter. Any number of threads may merge pairs concurrently.
+srlg_status srlg_detector_merge_pairs(srlg_detector detector,
+                                      const uint8_t *pairs,
+                                      size_t len);
 
 // Writes the number of bytes to `len` and the bytes to `data`. If `capacity` is too small, only `len` is written, and
 // the status is SRLG_STATUS_BUFFER. `data` may be null if `capacity` is 0.

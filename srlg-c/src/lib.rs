@@ -1,17 +1,33 @@
 //! The C API of srlg. `include/srlg.h` is generated from this crate, and docs/c.md explains it.
 //!
 //! ```text
-//! border     functions of the header, which turn pointers into references and slices; the only unsafe code
+//! library    functions that need no handle
+//! detector   functions of detectors
+//! feed       functions of feeds
+//! report     functions of reports
+//! state      functions of snapshots, deltas and lists of pairs
+//! values     structs of the header
+//! pairs      conversion of pairs
+//! pointer    pointers as references and slices, and the contract of a call
 //! handle     tables that map the handles of C to detectors, feeds, reports and bytes
 //! status     status of a call, and the error text of a thread
-//! values     structs of the header
 //! ```
 
-mod border;
+mod detector;
+mod feed;
 mod handle;
+mod library;
+mod pairs;
+mod pointer;
+mod report;
+mod state;
 mod status;
 mod values;
 
-pub use border::*;
+pub use detector::*;
+pub use feed::*;
+pub use library::*;
+pub use report::*;
+pub use state::*;
 pub use status::Status;
 pub use values::*;

@@ -1,0 +1,187 @@
+//! The functions of the header that create a detector, ingest into it, close its slices and query it.
+#![allow(unsafe_code, reason = "C passes pointers")]
+#![allow(clippy::missing_safety_doc, reason = "`pointer` documents the contract")]
+
+use std::num::NonZeroUsize;
+
+use srlg_host::SlidingDetector;
+
+use crate::handle::Table;
+use crate::pairs::{in_blocks, ipv4};
+use crate::pointer::{elements, input, input_struct, output, output_struct};
+use crate::report::REPORTS;
+use crate::status::{Status, guard};
+use crate::values::{Config, Detector, Estimate, Health, Host, Peers, Report};
+
+pub(crate) static DETECTORS: Table<SlidingDetector> = Table::new(1, "srlg_detector");
+
+/// Creates a detector from `config`. Slice 0 is running.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_new(
+    config: *const Config,
+    detector: *mut Detector,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let config = unsafe { input_struct(config, "config") }?;
+        // SAFETY: the contract of this call.
+        let handle = unsafe { output(detector, "detector") }?;
+        let mut detector =
+            SlidingDetector::new(config.library_config()?, config.library_device()?)?;
+        if let Some(threads) = NonZeroUsize::new(config.close_threads as usize) {
+            detector.set_close_threads(threads)?;
+        }
+        handle.write(Detector { id: DETECTORS.insert(detector)? });
+        Ok(())
+    })
+}
+
+/// Frees a detector as soon as no call uses it. Its feeds stay open, but ingesting into them returns
+/// SRLG_STATUS_DETECTOR_FREED.
+#[unsafe(no_mangle)]
+pub extern "C" fn srlg_detector_free(detector: Detector) -> Status {
+    guard(|| DETECTORS.remove(detector.id).map(drop))
+}
+
+/// Records `count` pairs in the running slice. A pair consists of an inside host and a peer. Addresses are in host byte
+/// order: 10.0.0.1 is 0x0a000001. Any number of threads may ingest concurrently. All these threads wait while a slice
+/// is being closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_ingest_ipv4(
+    detector: Detector,
+    pairs: *const [u32; 2],
+    count: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let pairs = ipv4(unsafe { elements(pairs, count, "pairs") }?);
+        DETECTORS.read(detector.id, |detector| Ok(detector.ingest(pairs)?))
+    })
+}
+
+/// Records `count` pairs of IPv6 addresses in the same way as srlg_detector_ingest_ipv4. A pair consists of two
+/// addresses of 16 bytes in network byte order: the inside host and its peer. An IPv4-mapped address is the same host
+/// as the IPv4 address.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_ingest_ipv6(
+    detector: Detector,
+    pairs: *const [u8; 32],
+    count: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let pairs = unsafe { elements(pairs, count, "pairs") }?;
+        DETECTORS.read(detector.id, |detector| {
+            in_blocks(pairs, |block| detector.ingest(block).map(|()| block.len()))?;
+            Ok(())
+        })
+    })
+}
+
+/// Closes the running slice and moves the window by one slice. Writes a handle to the report on the window that ends
+/// with the closed slice.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_close_slice(
+    detector: Detector,
+    report: *mut Report,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let handle = unsafe { output(report, "report") }?;
+        let report = DETECTORS.write(detector.id, |detector| Ok(detector.close_slice()?))?;
+        handle.write(Report { id: REPORTS.insert(report)? });
+        Ok(())
+    })
+}
+
+/// Writes the number of the running slice.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_slice(detector: Detector, slice: *mut u64) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let slice = unsafe { output(slice, "slice") }?;
+        slice.write(DETECTORS.read(detector.id, |detector| Ok(detector.slice()))?);
+        Ok(())
+    })
+}
+
+/// Moves the window forward until `slice` is running. No report is created. `slice` must not be before the running
+/// slice, and may be any number of slices after it.
+#[unsafe(no_mangle)]
+pub extern "C" fn srlg_detector_skip_to(detector: Detector, slice: u64) -> Status {
+    guard(|| DETECTORS.write(detector.id, |detector| Ok(detector.skip_to(slice)?)))
+}
+
+/// Writes the estimated number of distinct peers of a host in the window that ends with the running slice.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_cardinality(
+    detector: Detector,
+    host: *const Host,
+    estimate: *mut Estimate,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let host = unsafe { input(host, "host") }?.address();
+        // SAFETY: the contract of this call.
+        let out = unsafe { output_struct(estimate, "estimate") }?;
+        DETECTORS.read(detector.id, |detector| {
+            out.write(detector.cardinality(host)?);
+            Ok(())
+        })
+    })
+}
+
+/// Writes the estimated number of distinct peers of a host in the last `window` slices, including the running slice.
+/// After a close, the running slice is empty. To get an estimate for the window of the report, call this function
+/// before the close.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_cardinality_within(
+    detector: Detector,
+    host: *const Host,
+    window: u32,
+    estimate: *mut Estimate,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let host = unsafe { input(host, "host") }?.address();
+        // SAFETY: the contract of this call.
+        let out = unsafe { output_struct(estimate, "estimate") }?;
+        DETECTORS.read(detector.id, |detector| {
+            out.write(detector.cardinality_within(host, window)?);
+            Ok(())
+        })
+    })
+}
+
+/// Writes a sample of a host's peers in the window that ends with the running slice. The host need not be a super
+/// point.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_sample_peers(
+    detector: Detector,
+    host: *const Host,
+    peers: *mut Peers,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let host = unsafe { input(host, "host") }?.address();
+        // SAFETY: the contract of this call.
+        let out = unsafe { output_struct(peers, "peers") }?;
+        DETECTORS.read(detector.id, |detector| {
+            out.write(&*detector.sample_peers(host)?);
+            Ok(())
+        })
+    })
+}
+
+/// Writes the health of the detector at its most recent close.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_health(detector: Detector, health: *mut Health) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let out = unsafe { output_struct(health, "health") }?;
+        DETECTORS.read(detector.id, |detector| {
+            out.write(detector.health());
+            Ok(())
+        })
+    })
+}
