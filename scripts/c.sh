@@ -21,7 +21,7 @@ compile() {
     local name=$1
     shift
     # shellcheck disable=SC2046 # flags are words
-    cc -std=c11 -O2 -Wall -Wextra -Werror "srlg-c/examples/$name.c" -o "$target/$name" \
+    cc -std=c11 -O2 -Wall -Wextra -Wpedantic -Werror "srlg-c/examples/$name.c" -o "$target/$name" \
         $(pkg-config --cflags srlg) "$@"
 }
 
@@ -70,10 +70,12 @@ if has valgrind scripts/valgrind.sh; then
         cargo test --quiet --locked --test c
 fi
 
-echo "== the header in C99 and C++11"
+echo "== the header in C99, C++11 and C++17"
 cc -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c srlg-c/include/srlg.h
 if has c++ scripts/debian-package.sh g++ g++; then
-    c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c++ srlg-c/include/srlg.h
+    for standard in c++11 c++17; do
+        c++ -std=$standard -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c++ srlg-c/include/srlg.h
+    done
 fi
 
 echo "== the installed library, shared and static"

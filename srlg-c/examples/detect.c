@@ -15,11 +15,9 @@ int main(void) {
     srlg_detector detector;
     check(srlg_detector_new(&config, &detector));
 
-    static uint32_t pairs[5000][2];
-    for (uint32_t i = 0; i < 5000; i++) {
-        pairs[i][0] = 0x0a000001;     /* the inside host, 10.0.0.1 */
-        pairs[i][1] = 0xc6120000 + i; /* its peer, 198.18.0.0 and so on */
-    }
+    static srlg_pair4 pairs[5000];
+    for (uint32_t i = 0; i < 5000; i++)
+        pairs[i] = (srlg_pair4){.inside = 0x0a000001, .peer = 0xc6120000 + i}; /* 10.0.0.1 and 198.18.0.0 onwards */
     check(srlg_detector_ingest_ipv4(detector, pairs, 5000)); /* from any thread */
 
     srlg_report report;

@@ -9,7 +9,7 @@
 
 enum { PAIRS = 10000000, SHORT_CALL = 64 };
 
-static uint32_t pairs[PAIRS][2];
+static srlg_pair4 pairs[PAIRS];
 
 static void check(srlg_status status) {
     if (status != SRLG_STATUS_OK) {
@@ -46,10 +46,8 @@ static double feed_in_calls_of(size_t count) {
 }
 
 int main(void) {
-    for (uint32_t i = 0; i < PAIRS; i++) {
-        pairs[i][0] = i * 2654435761u >> 12;
-        pairs[i][1] = i;
-    }
+    for (uint32_t i = 0; i < PAIRS; i++)
+        pairs[i] = (srlg_pair4){i * 2654435761u >> 12, i};
     srlg_detector detector = new_detector();
     double start = nanoseconds();
     check(srlg_detector_ingest_ipv4(detector, pairs, PAIRS));

@@ -139,11 +139,13 @@ typedef struct {
   uint64_t id;
 } srlg_detector;
 
-// Handle to a report on a closed slice.
+// A pair of IPv4 addresses in host byte order: 10.0.0.1 is 0x0a000001.
 typedef struct {
-  // Number of the handle. It is never 0.
-  uint64_t id;
-} srlg_report;
+  // The inside host.
+  uint32_t inside;
+  // Its peer.
+  uint32_t peer;
+} srlg_pair4;
 
 // Address of a host: 16 bytes in network byte order, as inet_pton writes it for AF_INET6. The address 10.0.0.1 is
 // stored as ::ffff:10.0.0.1.
@@ -151,6 +153,20 @@ typedef struct {
   // Bytes of the address.
   uint8_t bytes[16];
 } srlg_host;
+
+// A pair of IPv6 addresses. An IPv4-mapped address is the same host as the IPv4 address.
+typedef struct {
+  // The inside host.
+  srlg_host inside;
+  // Its peer.
+  srlg_host peer;
+} srlg_pair6;
+
+// Handle to a report on a closed slice.
+typedef struct {
+  // Number of the handle. It is never 0.
+  uint64_t id;
+} srlg_report;
 
 // Estimated number of distinct peers of a host.
 typedef struct {
@@ -283,19 +299,14 @@ srlg_status srlg_detector_new(const srlg_config *config, srlg_detector *detector
 // SRLG_STATUS_DETECTOR_FREED.
 srlg_status srlg_detector_free(srlg_detector detector);
 
-// Records `count` pairs in the running slice. A pair consists of an inside host and a peer. Addresses are in host byte
-// order: 10.0.0.1 is 0x0a000001. Any number of threads may ingest concurrently. All these threads wait while a slice
-// is being closed.
+// Records `count` pairs in the running slice. Any number of threads may ingest concurrently. All these threads wait
+// while a slice is being closed.
 srlg_status srlg_detector_ingest_ipv4(srlg_detector detector,
-                                      const uint32_t (*pairs)[2],
+                                      const srlg_pair4 *pairs,
                                       size_t count);
 
-// Records `count` pairs of IPv6 addresses in the same way as srlg_detector_ingest_ipv4. A pair consists of two
-// addresses of 16 bytes in network byte order: the inside host and its peer. An IPv4-mapped address is the same host
-// as the IPv4 address.
-srlg_status srlg_detector_ingest_ipv6(srlg_detector detector,
-                                      const uint8_t (*pairs)[32],
-                                      size_t count);
+// Records `count` pairs in the same way as srlg_detector_ingest_ipv4.
+srlg_status srlg_detector_ingest_ipv6(srlg_detector detector, const srlg_pair6 *pairs, size_t count);
 
 // Closes the running slice and moves the window by one slice. Writes a handle to the report on the window that ends
 // with the closed slice.
@@ -342,28 +353,25 @@ srlg_status srlg_feed_free(srlg_feed feed);
 // Records `count` pairs in the same way as srlg_detector_ingest_ipv4. The call waits if the buffer is full during a
 // close.
 srlg_status srlg_feed_ingest_ipv4(srlg_feed feed,
-                                  const uint32_t (*pairs)[2],
+                                  const srlg_pair4 *pairs,
                                   size_t count);
 
 // Records `count` pairs in the same way as srlg_detector_ingest_ipv6. The call waits if the buffer is full during a
 // close.
 srlg_status srlg_feed_ingest_ipv6(srlg_feed feed,
-                                  const uint8_t (*pairs)[32],
+                                  const srlg_pair6 *pairs,
                                   size_t count);
 
 // Records as many of `count` pairs as possible without waiting, and writes their number to `taken`. During a close,
 // pairs are left over if the buffer is full or another thread is ingesting from it. The caller can pass the remaining
 // pairs again or count them as lost.
 srlg_status srlg_feed_try_ingest_ipv4(srlg_feed feed,
-                                      const uint32_t (*pairs)[2],
+                                      const srlg_pair4 *pairs,
                                       size_t count,
                                       size_t *taken);
 
 // Records pairs of IPv6 addresses in the same way as srlg_feed_try_ingest_ipv4.
-srlg_status srlg_feed_try_ingest_ipv6(srlg_feed feed,
-                                      const uint8_t (*pairs)[32],
-                                      size_t count,
-                                      size_t *taken);
+srlg_status srlg_feed_try_ingest_ipv6(srlg_feed feed, const srlg_pair6 *pairs, size_t count, size_t *taken);
 
 // Returns the SRLG_ABI_VERSION of the library, which can differ from that of the header.
 uint32_t srlg_abi_version(void);

@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use srlg_host::SlidingDetector;
 
 use crate::handle::Table;
-use crate::pairs::{in_blocks, ipv4};
+use crate::pairs::{Pair4, Pair6, in_blocks, ipv4};
 use crate::pointer::{elements, input, input_struct, output, output_struct};
 use crate::report::REPORTS;
 use crate::status::{Status, guard};
@@ -43,13 +43,12 @@ pub extern "C" fn srlg_detector_free(detector: Detector) -> Status {
     guard(|| DETECTORS.remove(detector.id).map(drop))
 }
 
-/// Records `count` pairs in the running slice. A pair consists of an inside host and a peer. Addresses are in host byte
-/// order: 10.0.0.1 is 0x0a000001. Any number of threads may ingest concurrently. All these threads wait while a slice
-/// is being closed.
+/// Records `count` pairs in the running slice. Any number of threads may ingest concurrently. All these threads wait
+/// while a slice is being closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_ingest_ipv4(
     detector: Detector,
-    pairs: *const [u32; 2],
+    pairs: *const Pair4,
     count: usize,
 ) -> Status {
     guard(|| {
@@ -59,13 +58,11 @@ pub unsafe extern "C" fn srlg_detector_ingest_ipv4(
     })
 }
 
-/// Records `count` pairs of IPv6 addresses in the same way as srlg_detector_ingest_ipv4. A pair consists of two
-/// addresses of 16 bytes in network byte order: the inside host and its peer. An IPv4-mapped address is the same host
-/// as the IPv4 address.
+/// Records `count` pairs in the same way as srlg_detector_ingest_ipv4.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_ingest_ipv6(
     detector: Detector,
-    pairs: *const [u8; 32],
+    pairs: *const Pair6,
     count: usize,
 ) -> Status {
     guard(|| {

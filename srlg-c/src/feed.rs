@@ -6,7 +6,7 @@ use srlg_host::ingest::{Feed as LibraryFeed, Taken};
 
 use crate::detector::DETECTORS;
 use crate::handle::Table;
-use crate::pairs::{in_blocks, ipv4};
+use crate::pairs::{Pair4, Pair6, in_blocks, ipv4};
 use crate::pointer::{elements, output};
 use crate::status::{Status, guard};
 use crate::values::{Detector, Feed};
@@ -41,7 +41,7 @@ pub extern "C" fn srlg_feed_free(feed: Feed) -> Status {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_feed_ingest_ipv4(
     feed: Feed,
-    pairs: *const [u32; 2],
+    pairs: *const Pair4,
     count: usize,
 ) -> Status {
     guard(|| {
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn srlg_feed_ingest_ipv4(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_feed_ingest_ipv6(
     feed: Feed,
-    pairs: *const [u8; 32],
+    pairs: *const Pair6,
     count: usize,
 ) -> Status {
     guard(|| {
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn srlg_feed_ingest_ipv6(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_feed_try_ingest_ipv4(
     feed: Feed,
-    pairs: *const [u32; 2],
+    pairs: *const Pair4,
     count: usize,
     taken: *mut usize,
 ) -> Status {
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn srlg_feed_try_ingest_ipv4(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_feed_try_ingest_ipv6(
     feed: Feed,
-    pairs: *const [u8; 32],
+    pairs: *const Pair6,
     count: usize,
     taken: *mut usize,
 ) -> Status {
@@ -124,7 +124,7 @@ mod tests {
         let mut detector = SlidingDetector::new(sizes.config, LibraryDevice::Cpu).unwrap();
         let feed = Feed { id: FEEDS.insert(detector.feed(CAPACITY).unwrap()).unwrap() };
         let closing = detector.begin_close().unwrap();
-        let (v4, v6) = ([[7; 2]; 1000], [[7; 32]; 1000]);
+        let (v4, v6) = ([Pair4::default(); 1000], [Pair6::default(); 1000]);
         let mut taken = [0; 2];
         // SAFETY: each pointer is to an array with that number of elements, or to a number.
         let status =

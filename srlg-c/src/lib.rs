@@ -7,7 +7,7 @@
 //! report     functions of reports
 //! state      functions of snapshots, deltas and lists of pairs
 //! values     structs of the header
-//! pairs      conversion of pairs
+//! pairs      pairs of the header, and their conversion
 //! pointer    pointers as references and slices, and the contract of a call
 //! handle     tables that map the handles of C to detectors, feeds, reports and bytes
 //! status     status of a call, and the error text of a thread
@@ -27,6 +27,7 @@ mod values;
 pub use detector::*;
 pub use feed::*;
 pub use library::*;
+pub use pairs::{Pair4, Pair6};
 pub use report::*;
 pub use state::*;
 pub use status::Status;

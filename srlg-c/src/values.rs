@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 
 use srlg_host::config::HashFamily as LibraryHash;
 use srlg_host::report::{EstimateRange, FinderFill, Overload as LibraryOverload, SamplePeer};
-use srlg_host::{Config as LibraryConfig, Device as LibraryDevice, IpPair, SliceReport, report};
-use zerocopy::{FromBytes, Immutable, IntoBytes, transmute_ref};
+use srlg_host::{Config as LibraryConfig, Device as LibraryDevice, SliceReport, report};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::status::{Failure, Status};
 
@@ -155,7 +155,11 @@ pub struct Host {
 
 impl Host {
     pub(crate) fn address(self) -> IpAddr {
-        IpAddr::V6(Ipv6Addr::from(self.bytes)).to_canonical()
+        IpAddr::V6(self.ipv6()).to_canonical()
+    }
+
+    pub(crate) fn ipv6(self) -> Ipv6Addr {
+        self.bytes.into()
     }
 }
 
@@ -167,13 +171,6 @@ impl From<IpAddr> for Host {
         };
         Self { bytes: address.octets() }
     }
-}
-
-/// Returns the pair of addresses in `bytes`. The address of the inside host comes first.
-pub(crate) fn pair_of(bytes: &[u8; 32]) -> IpPair {
-    let [inside, peer] = transmute_ref!(bytes);
-    let address = |bytes: &[u8; 16]| Ipv6Addr::from(*bytes).into();
-    IpPair::new(address(inside), address(peer))
 }
 
 /// Meaning of a cardinality.
@@ -485,17 +482,5 @@ mod tests {
         let config = Config { pairs: 100_000, memory: 2_000_000, ..config };
         let LibraryConfig { seed, threshold, window, hash, .. } = config.library_config().unwrap();
         assert_eq!((seed, threshold, window, hash), (5, 100, 7, LibraryHash::HalfSip13));
-    }
-
-    #[test]
-    fn bytes_are_addresses_in_network_order() {
-        let mut bytes = [0; 32];
-        bytes[..16].copy_from_slice(&Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).octets());
-        bytes[26..].copy_from_slice(&[0xff, 0xff, 10, 0, 0, 1]);
-        let expected = IpPair::new("2001:db8::1".parse().unwrap(), "10.0.0.1".parse().unwrap());
-        assert_eq!(pair_of(&bytes), expected);
-        let host = Host::from("10.0.0.1".parse::<IpAddr>().unwrap());
-        assert_eq!(host.bytes, bytes[16..]);
-        assert_eq!(host.address().to_string(), "10.0.0.1");
     }
 }

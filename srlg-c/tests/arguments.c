@@ -1,8 +1,8 @@
 /* Tests of invalid arguments of every kind. Each call returns a status with a text and does not change anything. */
 #include "check.h"
 
-static uint32_t pairs[3000][2];
-static uint8_t pairs6[300][32];
+static srlg_pair4 pairs[3000];
+static srlg_pair6 pairs6[300];
 
 static void check_text(const char *text) {
     if (strcmp(srlg_last_error(), text) != 0) {
@@ -72,8 +72,7 @@ static void null_pointers(srlg_detector detector) {
 static void lengths(srlg_detector detector) {
     EXPECT(ARGUMENT, srlg_detector_ingest_ipv4(detector, pairs, SIZE_MAX));
     EXPECT(ARGUMENT, srlg_detector_ingest_ipv6(detector, pairs6, SIZE_MAX / 32));
-    const uint8_t *odd = (const uint8_t *)pairs + 1;
-    const void *unaligned = odd;
+    const void *unaligned = (const uint8_t *)pairs + 1;
     EXPECT(ARGUMENT, srlg_detector_ingest_ipv4(detector, unaligned, 1));
     srlg_host host;
     OK(srlg_host_from_ipv4(0x0a000001, &host));
@@ -177,10 +176,8 @@ static uint8_t *take(srlg_bytes bytes, size_t *len) {
 
 static void states(void) {
     srlg_detector site = new_detector(), centre = new_detector();
-    for (uint32_t i = 0; i < 3000; i++) {
-        pairs[i][0] = 7;
-        pairs[i][1] = i;
-    }
+    for (uint32_t i = 0; i < 3000; i++)
+        pairs[i] = (srlg_pair4){7, i};
     OK(srlg_detector_ingest_ipv4(site, pairs, 3000));
     srlg_bytes bytes;
     size_t len, snapshot_len;
@@ -266,10 +263,8 @@ static double peers_after(srlg_status (*merge)(srlg_detector, const uint8_t *, s
 /* Contacts of slice 0 are in a snapshot and in a delta of two slices, but not in a delta of one slice. */
 static void slices_of_a_delta(void) {
     srlg_detector site = new_detector();
-    for (uint32_t i = 0; i < 3000; i++) {
-        pairs[i][0] = 0x0a000001;
-        pairs[i][1] = i;
-    }
+    for (uint32_t i = 0; i < 3000; i++)
+        pairs[i] = (srlg_pair4){0x0a000001, i};
     OK(srlg_detector_ingest_ipv4(site, pairs, 3000));
     OK(srlg_detector_skip_to(site, 1));
     srlg_bytes bytes;

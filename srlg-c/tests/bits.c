@@ -73,19 +73,16 @@ static uint32_t mixed(uint32_t number) {
 }
 
 int main(void) {
-    static uint32_t pairs[NOISE + PEERS_OF_HOST][2];
-    static uint8_t pairs6[PEERS_OF_HOST][32];
+    static srlg_pair4 pairs[NOISE + PEERS_OF_HOST];
+    static srlg_pair6 pairs6[PEERS_OF_HOST];
     srlg_detector detector = new_detector();
     for (uint32_t slice = 0; slice < SLICES; slice++) {
-        for (uint32_t i = 0; i < NOISE; i++) {
-            pairs[i][0] = mixed(i + slice * NOISE) >> 8;
-            pairs[i][1] = mixed(~i);
-        }
+        for (uint32_t i = 0; i < NOISE; i++)
+            pairs[i] = (srlg_pair4){mixed(i + slice * NOISE) >> 8, mixed(~i)};
         for (uint32_t i = 0; i < PEERS_OF_HOST; i++) {
-            pairs[NOISE + i][0] = 0x0a000001 + slice;
-            pairs[NOISE + i][1] = 0xc6120000 + i;
-            const uint8_t bytes[32] = {0x20, 1, 0x0d, 0xb8, [15] = 1, [16] = 0x20, 1, 0x0d, 0xb8, [30] = i >> 8, i & 0xff};
-            memcpy(pairs6[i], bytes, 32);
+            pairs[NOISE + i] = (srlg_pair4){0x0a000001 + slice, 0xc6120000 + i};
+            const srlg_host peer = {{0x20, 1, 0x0d, 0xb8, [14] = i >> 8, i & 0xff}};
+            pairs6[i] = (srlg_pair6){{{0x20, 1, 0x0d, 0xb8, [15] = 1}}, peer};
         }
         OK(srlg_detector_ingest_ipv4(detector, pairs, NOISE + PEERS_OF_HOST));
         OK(srlg_detector_ingest_ipv6(detector, pairs6, PEERS_OF_HOST));

@@ -29,7 +29,7 @@ fn compile(source: &Path) -> PathBuf {
     let libraries = env::current_exe().unwrap().parent().unwrap().to_owned();
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(source.file_stem().unwrap());
     let mut compiler = Command::new(env::var("SRLG_CC").unwrap_or("cc".to_owned()));
-    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-g", "-pthread"]);
+    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-pthread"]);
     compiler.args(words("SRLG_CFLAGS")).arg("-I").arg(folder().join("include"));
     compiler.arg("-I").arg(folder().join("tests")).arg(source);
     compiler.arg(libraries.join("libsrlg.a")).args(NATIVE_LIBRARIES).arg("-o").arg(&program);

@@ -23,6 +23,12 @@ int main(void) {
     STRUCT(srlg_report);
     STRUCT(srlg_bytes);
     STRUCT(srlg_host);
+    STRUCT(srlg_pair4);
+    MEMBER(srlg_pair4, inside);
+    MEMBER(srlg_pair4, peer);
+    STRUCT(srlg_pair6);
+    MEMBER(srlg_pair6, inside);
+    MEMBER(srlg_pair6, peer);
     STRUCT(srlg_estimate);
     MEMBER(srlg_estimate, size);
     MEMBER(srlg_estimate, cardinality);

@@ -86,11 +86,9 @@ int main(void) {
 
     OK(srlg_detector_merge_pairs(detector, message, len));
     OK(srlg_detector_merge_pairs(detector, message, len));
-    static uint32_t pairs[PEERS][2];
-    for (uint32_t i = 0; i < PEERS; i++) {
-        pairs[i][0] = 0x0a000001;
-        pairs[i][1] = 0xc6120000 + i;
-    }
+    static srlg_pair4 pairs[PEERS];
+    for (uint32_t i = 0; i < PEERS; i++)
+        pairs[i] = (srlg_pair4){0x0a000001, 0xc6120000 + i};
     OK(srlg_detector_ingest_ipv4(direct, pairs, PEERS));
     CHECK(cardinality(detector) > 250);
     CHECK(cardinality(detector) == cardinality(direct));

@@ -43,16 +43,16 @@ static void *feed(void *argument) {
     uint32_t first = number(receiver);
     srlg_feed feed = receiver->feeds[first];
     for (uint32_t i = 0; i < PEERS_OF_THREAD; i++) {
-        const uint32_t pair[1][2] = {{0x0a000001, first * PEERS_OF_THREAD + i}};
-        const uint8_t pair6[1][32] = {{0x20, [15] = 1, [16] = 0x20, [30] = i >> 8, i & 0xff}};
-        OK(srlg_feed_ingest_ipv6(feed, pair6, 1));
+        const srlg_pair4 pair = {0x0a000001, first * PEERS_OF_THREAD + i};
+        const srlg_pair6 pair6 = {{{0x20, [15] = 1}}, {{0x20, [14] = i >> 8, i & 0xff}}};
+        OK(srlg_feed_ingest_ipv6(feed, &pair6, 1));
         if (i % 2 == 0) {
-            OK(srlg_feed_ingest_ipv4(feed, pair, 1));
+            OK(srlg_feed_ingest_ipv4(feed, &pair, 1));
             continue;
         }
         size_t taken = 0;
         while (taken == 0)
-            OK(srlg_feed_try_ingest_ipv4(feed, pair, 1, &taken));
+            OK(srlg_feed_try_ingest_ipv4(feed, &pair, 1, &taken));
     }
     OK(srlg_feed_free(feed));
     return NULL;
@@ -69,15 +69,12 @@ static void feeds_ingest(void) {
     open_feeds(&receiver);
     run(feed, &receiver);
     srlg_detector alone = new_detector();
-    static uint32_t pairs[THREADS * PEERS_OF_THREAD][2];
-    static uint8_t pairs6[PEERS_OF_THREAD][32];
-    for (uint32_t i = 0; i < THREADS * PEERS_OF_THREAD; i++) {
-        pairs[i][0] = 0x0a000001;
-        pairs[i][1] = i;
-    }
+    static srlg_pair4 pairs[THREADS * PEERS_OF_THREAD];
+    static srlg_pair6 pairs6[PEERS_OF_THREAD];
+    for (uint32_t i = 0; i < THREADS * PEERS_OF_THREAD; i++)
+        pairs[i] = (srlg_pair4){0x0a000001, i};
     for (uint32_t i = 0; i < PEERS_OF_THREAD; i++) {
-        const uint8_t pair6[32] = {0x20, [15] = 1, [16] = 0x20, [30] = i >> 8, i & 0xff};
-        memcpy(pairs6[i], pair6, sizeof pair6);
+        pairs6[i] = (srlg_pair6){{{0x20, [15] = 1}}, {{0x20, [14] = i >> 8, i & 0xff}}};
     }
     OK(srlg_detector_ingest_ipv4(alone, pairs, THREADS * PEERS_OF_THREAD));
     OK(srlg_detector_ingest_ipv6(alone, pairs6, PEERS_OF_THREAD));
@@ -141,9 +138,9 @@ static void one_of_several_frees(void) {
 
 /* Ingests until the detector is freed. */
 static void *ingest(void *argument) {
-    const uint32_t pair[1][2] = {{1, 2}};
+    const srlg_pair4 pair = {1, 2};
     srlg_status status;
-    while ((status = srlg_detector_ingest_ipv4(*(srlg_detector *)argument, pair, 1)) == SRLG_STATUS_OK)
+    while ((status = srlg_detector_ingest_ipv4(*(srlg_detector *)argument, &pair, 1)) == SRLG_STATUS_OK)
         ;
     CHECK(status == SRLG_STATUS_HANDLE);
     return NULL;
