@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::CString;
+use std::iter::successors;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use srlg_host::Error;
@@ -107,8 +108,14 @@ impl From<Error> for Failure {
             Error::DetectorDropped => Status::DetectorFreed,
             _ => Status::Other,
         };
-        Self::new(status, error.to_string())
+        Self::new(status, with_sources(&error))
     }
+}
+
+/// Returns the text of `error` and of its sources, which the text of an error does not repeat.
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let sources = successors(error.source(), |source| source.source());
+    sources.fold(error.to_string(), |text, source| format!("{text}: {source}"))
 }
 
 thread_local! {
@@ -134,6 +141,8 @@ pub(crate) fn with_last_error<T>(read: impl FnOnce(&CString) -> T) -> Option<T> 
 
 #[cfg(test)]
 mod tests {
+    use srlg_host::state::Checkpoints;
+
     use super::*;
 
     fn last_error() -> String {
@@ -155,6 +164,18 @@ mod tests {
         assert_eq!(guard(|| Ok(())), Status::Ok);
         assert_eq!(last_error(), error().to_string());
         assert_eq!(std::thread::spawn(last_error).join().unwrap(), "");
+    }
+
+    #[test]
+    fn a_text_has_the_sources_of_its_error() {
+        let path = std::env::temp_dir().join(format!("srlg-c-{}-file", std::process::id()));
+        std::fs::write(&path, "").unwrap();
+        let error = Checkpoints::open(path.join("folder")).unwrap_err();
+        let source = std::error::Error::source(&error).unwrap().to_string();
+        let expected = format!("{error}: {source}");
+        assert_eq!(guard(|| Err(error.into())), Status::Other);
+        assert_eq!(last_error(), expected);
+        std::fs::remove_file(path).unwrap();
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
 
-use srlg_host::config::HashFamily as LibraryHash;
+use srlg_host::config::{ConfigError, HashFamily as LibraryHash};
 use srlg_host::report::{EstimateRange, FinderFill, Overload as LibraryOverload, SamplePeer};
 use srlg_host::{Config as LibraryConfig, Device as LibraryDevice, SliceReport, report};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -107,7 +107,18 @@ impl Config {
         let (threshold, window) =
             (or(self.threshold, defaults.threshold), or(self.window, defaults.window));
         let sizes = match (self.memory, self.pairs) {
-            (0, 0) => LibraryConfig { threshold, window, ..defaults },
+            (0, 0) => {
+                let config = LibraryConfig { threshold, window, ..defaults };
+                if let Err(ConfigError::LinearWidth { .. } | ConfigError::FullEstimator { .. }) =
+                    config.validate()
+                {
+                    let text = format!(
+                        "threshold: too large for the default sizes, got {threshold}; set memory and pairs"
+                    );
+                    return Err(Failure::new(Status::Config, text));
+                }
+                config
+            }
             (0, _) | (_, 0) => {
                 let text = format!(
                     "memory and pairs: must both be zero or both be positive, got {} bytes and {} pairs",

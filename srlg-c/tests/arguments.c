@@ -131,6 +131,9 @@ static void structs(srlg_detector detector) {
     srlg_config window = {.size = sizeof window, .window = 65535};
     EXPECT(CONFIG, srlg_detector_new(&window, &other));
     check_text("window must be 1 to 65534 slices, got 65535");
+    srlg_config threshold = {.size = sizeof threshold, .threshold = 100000};
+    EXPECT(CONFIG, srlg_detector_new(&threshold, &other));
+    check_text("threshold: too large for the default sizes, got 100000; set memory and pairs");
     srlg_config plan = {.size = sizeof plan, .memory = 1, .pairs = 1};
     EXPECT(CONFIG, srlg_detector_new(&plan, &other));
     srlg_config gpu = {.size = sizeof gpu, .device = SRLG_DEVICE_CUDA, .cuda_device = 99};
