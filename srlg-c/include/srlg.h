@@ -51,10 +51,10 @@ typedef enum {
   SRLG_STATUS_OTHER_SIZES = 11,
   // The snapshot or delta is from a detector with a different seed.
   SRLG_STATUS_OTHER_SEED = 12,
-  // The slice of the snapshot, delta or pairs is later than the running slice.
-  SRLG_STATUS_FROM_FUTURE = 13,
-  // The slice of the delta or pairs has left the window.
-  SRLG_STATUS_OLDER_THAN_WINDOW = 14,
+  // The slice is later than the running slice, or the timestamp is too far in the future.
+  SRLG_STATUS_FUTURE = 13,
+  // The slice has left the window.
+  SRLG_STATUS_TOO_LATE = 14,
   // The slice is already closed, or it has the highest possible number.
   SRLG_STATUS_SLICE = 15,
   // The detector of this feed was freed, or closing a slice panicked. The pairs were not ingested.
@@ -107,6 +107,30 @@ typedef enum {
   SRLG_OVERLOAD_OTHER = 255,
 } srlg_overload;
 
+// Kind of a state.
+typedef enum {
+  // A snapshot.
+  SRLG_STATE_KIND_SNAPSHOT = 1,
+  // A delta.
+  SRLG_STATE_KIND_DELTA = 2,
+  // A list of pairs.
+  SRLG_STATE_KIND_PAIRS = 3,
+  // A kind for which this version has no name.
+  SRLG_STATE_KIND_OTHER = 255,
+} srlg_state_kind;
+
+// Handle to a folder of checkpoints, which survive a crash of the process or the machine.
+typedef struct {
+  // Number of the handle. It is never 0.
+  uint64_t id;
+} srlg_checkpoints;
+
+// Handle to a detector, which finds super points in a sliding window.
+typedef struct {
+  // Number of the handle. It is never 0.
+  uint64_t id;
+} srlg_detector;
+
 // Configuration of a detector. If a member other than `size` is 0, its default applies.
 typedef struct {
   // Size of this struct, in bytes.
@@ -132,12 +156,6 @@ typedef struct {
   // Maximum number of threads that close a slice. The default is 1.
   uint32_t close_threads;
 } srlg_config;
-
-// Handle to a detector, which finds super points in a sliding window.
-typedef struct {
-  // Number of the handle. It is never 0.
-  uint64_t id;
-} srlg_detector;
 
 // A pair of IPv4 addresses in host byte order: 10.0.0.1 is 0x0a000001.
 typedef struct {
@@ -167,6 +185,14 @@ typedef struct {
   // Number of the handle. It is never 0.
   uint64_t id;
 } srlg_report;
+
+// A window that ends with a closing slice.
+typedef struct {
+  // Length of the window, in slices, at most the window of the detector.
+  uint32_t slices;
+  // Minimum number of peers of a reported host. A number below the threshold of the detector finds no more hosts.
+  uint32_t threshold;
+} srlg_window;
 
 // Estimated number of distinct peers of a host.
 typedef struct {
@@ -282,15 +308,54 @@ typedef struct {
   uint32_t reserved;
 } srlg_super_point;
 
-// Handle to the bytes of a snapshot or a delta.
+// Handle to a slicer, which assigns pairs to slices by their timestamps and closes the slices of its detector.
+typedef struct {
+  // Number of the handle. It is never 0.
+  uint64_t id;
+} srlg_slicer;
+
+// Handle to the bytes of a snapshot, a delta or a list of pairs.
 typedef struct {
   // Number of the handle. It is never 0.
   uint64_t id;
 } srlg_bytes;
 
+// Header of a state: a snapshot, a delta or a list of pairs.
+typedef struct {
+  // Size of this struct, in bytes.
+  size_t size;
+  // The running slice of a snapshot, the last slice of a delta, or the slice of the pairs.
+  uint64_t slice;
+  // Size of the body after decompression, in bytes.
+  uint64_t body_bytes;
+  // Number of slices of a delta, 1 for pairs, or 0 for a snapshot.
+  uint32_t slices;
+  // Kind of the state (a value of srlg_state_kind).
+  uint32_t kind;
+} srlg_state_header;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+// Opens `folder` for checkpoints and creates it if necessary. The folder cannot be opened again until the handle is
+// freed or the process ends.
+srlg_status srlg_checkpoints_open(const char *folder,
+                                  srlg_checkpoints *checkpoints);
+
+// Saves the state of the detector. When the call returns, the checkpoint is durable. The newest two checkpoints are
+// kept.
+srlg_status srlg_checkpoints_save(srlg_checkpoints checkpoints,
+                                  srlg_detector detector);
+
+// Restores the newest checkpoint. Writes 1 to `restored`, or 0 if there is no checkpoint. If the newest checkpoint is
+// damaged, it is renamed, and the status is SRLG_STATUS_FORMAT. The next call then restores an older checkpoint.
+srlg_status srlg_checkpoints_restore(srlg_checkpoints checkpoints,
+                                     srlg_detector detector,
+                                     uint32_t *restored);
+
+// Frees checkpoints as soon as no call uses them.
+srlg_status srlg_checkpoints_free(srlg_checkpoints checkpoints);
 
 // Creates a detector from `config`. Slice 0 is running.
 srlg_status srlg_detector_new(const srlg_config *config, srlg_detector *detector);
@@ -312,6 +377,13 @@ srlg_status srlg_detector_ingest_ipv6(srlg_detector detector, const srlg_pair6 *
 // with the closed slice.
 srlg_status srlg_detector_close_slice(srlg_detector detector,
                                       srlg_report *report);
+
+// Closes the running slice in the same way as srlg_detector_close_slice. Writes handles to the reports on `count`
+// windows that end with the closed slice.
+srlg_status srlg_detector_close_slice_within(srlg_detector detector,
+                                             const srlg_window *windows,
+                                             size_t count,
+                                             srlg_report *reports);
 
 // Writes the number of the running slice.
 srlg_status srlg_detector_slice(srlg_detector detector, uint64_t *slice);
@@ -362,6 +434,18 @@ srlg_status srlg_feed_ingest_ipv6(srlg_feed feed,
                                   const srlg_pair6 *pairs,
                                   size_t count);
 
+// Records `count` pairs in slice number `slice`, in the same way as srlg_feed_ingest_ipv4. The number is absolute: a
+// close during the call does not move the pairs to another slice. If the slice has left the window, the status is
+// SRLG_STATUS_TOO_LATE. If it is not yet running, the status is SRLG_STATUS_FUTURE, and the caller can pass the pairs
+// again later.
+srlg_status srlg_feed_ingest_at_ipv4(srlg_feed feed,
+                                     uint64_t slice,
+                                     const srlg_pair4 *pairs,
+                                     size_t count);
+
+// Records `count` pairs in the same way as srlg_feed_ingest_at_ipv4.
+srlg_status srlg_feed_ingest_at_ipv6(srlg_feed feed, uint64_t slice, const srlg_pair6 *pairs, size_t count);
+
 // Records as many of `count` pairs as possible without waiting, and writes their number to `taken`. During a close,
 // pairs are left over if the buffer is full or another thread is ingesting from it. The caller can pass the remaining
 // pairs again or count them as lost.
@@ -408,6 +492,42 @@ srlg_status srlg_report_health(srlg_report report, srlg_health *health);
 // Frees a report as soon as no call uses it.
 srlg_status srlg_report_free(srlg_report report);
 
+// Creates a slicer for a detector. Slices are `slice_ns` nanoseconds long, and slice n starts n slice lengths after
+// the Unix epoch. A slice stays running for `grace_ns` nanoseconds after its end, so that late pairs still reach its
+// report. Only the slicer may close slices of the detector. The detector continues with its running slice or, if this
+// is slice 0, with the slice of the first timestamp.
+srlg_status srlg_slicer_new(srlg_detector detector,
+                            uint64_t slice_ns,
+                            uint64_t grace_ns,
+                            srlg_slicer *slicer);
+
+// Records `count` pairs that were in contact at `time_ns`, in nanoseconds since the Unix epoch. Before that, closes
+// all slices whose grace has ended by this time. Pairs are dropped if their slice has left the window
+// (SRLG_STATUS_TOO_LATE), or if they are more than a day ahead of the system clock (SRLG_STATUS_FUTURE).
+srlg_status srlg_slicer_ingest_ipv4(srlg_slicer slicer,
+                                    uint64_t time_ns,
+                                    const srlg_pair4 *pairs,
+                                    size_t count);
+
+// Records `count` pairs in the same way as srlg_slicer_ingest_ipv4.
+srlg_status srlg_slicer_ingest_ipv6(srlg_slicer slicer,
+                                    uint64_t time_ns,
+                                    const srlg_pair6 *pairs,
+                                    size_t count);
+
+// Passes all waiting pairs to the detector, so that queries and deltas include them. Closes all slices whose grace has
+// ended by `now_ns`, in nanoseconds since the Unix epoch.
+srlg_status srlg_slicer_advance(srlg_slicer slicer,
+                                uint64_t now_ns);
+
+// Writes a handle to the oldest report that has not been taken, or a handle with number 0 if there is none. Call this
+// after each ingest or advance until there is none. Silent slices may have no report.
+srlg_status srlg_slicer_take_report(srlg_slicer slicer,
+                                    srlg_report *report);
+
+// Frees a slicer as soon as no call uses it. Pairs that have not reached the detector are lost.
+srlg_status srlg_slicer_free(srlg_slicer slicer);
+
 // Creates a snapshot of the whole state of the detector. The snapshot contains a fingerprint of the seed, but never
 // the seed itself.
 srlg_status srlg_detector_snapshot(srlg_detector detector,
@@ -433,11 +553,24 @@ srlg_status srlg_detector_delta(srlg_detector detector,
 // Merges a delta of `len` bytes from another detector.
 srlg_status srlg_detector_merge_delta(srlg_detector detector, const uint8_t *delta, size_t len);
 
-// Merges the pairs of one slice, at most 2^22, that a Rust program has written with SlicePairs::to_bytes. The sizes and
-// the seed of the detector do not matter. Any number of threads may merge pairs concurrently.
+// Merges the pairs of one slice, at most 2^22, that srlg_pairs_write has written. The sizes and the seed of the
+// detector do not matter. Any number of threads may merge pairs concurrently.
 srlg_status srlg_detector_merge_pairs(srlg_detector detector,
                                       const uint8_t *pairs,
                                       size_t len);
+
+// Creates a list of the pairs of slice number `slice`, at most 2^22, for srlg_detector_merge_pairs.
+srlg_status srlg_pairs_write(uint64_t slice,
+                             const srlg_pair4 *pairs4,
+                             size_t count4,
+                             const srlg_pair6 *pairs6,
+                             size_t count6,
+                             srlg_bytes *bytes);
+
+// Writes the header of a state of `len` bytes, whose checksum must be correct. The state may be from any detector.
+srlg_status srlg_state_read_header(const uint8_t *state,
+                                   size_t len,
+                                   srlg_state_header *header);
 
 // Writes the number of bytes to `len` and the bytes to `data`. If `capacity` is too small, only `len` is written, and
 // the status is SRLG_STATUS_BUFFER. `data` may be null if `capacity` is 0.

@@ -5,10 +5,11 @@
 use std::num::NonZeroUsize;
 
 use srlg_host::SlidingDetector;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::handle::Table;
 use crate::pairs::{Pair4, Pair6, in_blocks, ipv4};
-use crate::pointer::{elements, input, input_struct, output, output_struct};
+use crate::pointer::{elements, input, input_struct, output, output_elements, output_struct};
 use crate::report::REPORTS;
 use crate::status::{Status, guard};
 use crate::values::{Config, Detector, Estimate, Health, Host, Peers, Report};
@@ -87,6 +88,47 @@ pub unsafe extern "C" fn srlg_detector_close_slice(
         let handle = unsafe { output(report, "report") }?;
         let report = DETECTORS.write(detector.id, |detector| Ok(detector.close_slice()?))?;
         handle.write(Report { id: REPORTS.insert(report)? });
+        Ok(())
+    })
+}
+
+/// A window that ends with a closing slice.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+pub struct Window {
+    /// Length of the window, in slices, at most the window of the detector.
+    pub slices: u32,
+    /// Minimum number of peers of a reported host. A number below the threshold of the detector finds no more hosts.
+    pub threshold: u32,
+}
+
+/// Closes the running slice in the same way as srlg_detector_close_slice. Writes handles to the reports on `count`
+/// windows that end with the closed slice.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_close_slice_within(
+    detector: Detector,
+    windows: *const Window,
+    count: usize,
+    reports: *mut Report,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let windows = unsafe { elements(windows, count, "windows") }?;
+        // SAFETY: the contract of this call.
+        let handles = unsafe { output_elements(reports, count, "reports") }?;
+        let (whole, lists) = DETECTORS.write(detector.id, |detector| {
+            let mut closing = detector.begin_close()?;
+            let lists = windows.iter().map(|&Window { slices, threshold }| {
+                closing.super_points_within(slices, threshold.into())
+            });
+            let lists = lists.collect::<Result<Vec<_>, _>>()?;
+            Ok((closing.end()?, lists))
+        })?;
+        for (handle, super_points) in handles.iter_mut().zip(lists) {
+            let mut report = whole.clone();
+            report.super_points = super_points;
+            handle.write(Report { id: REPORTS.insert(report)? });
+        }
         Ok(())
     })
 }

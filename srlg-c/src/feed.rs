@@ -2,13 +2,13 @@
 #![allow(unsafe_code, reason = "C passes pointers")]
 #![allow(clippy::missing_safety_doc, reason = "`pointer` documents the contract")]
 
-use srlg_host::ingest::{Feed as LibraryFeed, Taken};
+use srlg_host::ingest::{Arrival, Feed as LibraryFeed, Taken};
 
 use crate::detector::DETECTORS;
 use crate::handle::Table;
 use crate::pairs::{Pair4, Pair6, in_blocks, ipv4};
 use crate::pointer::{elements, output};
-use crate::status::{Status, guard};
+use crate::status::{Failure, Status, guard};
 use crate::values::{Detector, Feed};
 
 static FEEDS: Table<LibraryFeed> = Table::new(2, "srlg_feed");
@@ -67,6 +67,57 @@ pub unsafe extern "C" fn srlg_feed_ingest_ipv6(
             Ok(())
         })
     })
+}
+
+/// Records `count` pairs in slice number `slice`, in the same way as srlg_feed_ingest_ipv4. The number is absolute: a
+/// close during the call does not move the pairs to another slice. If the slice has left the window, the status is
+/// SRLG_STATUS_TOO_LATE. If it is not yet running, the status is SRLG_STATUS_FUTURE, and the caller can pass the pairs
+/// again later.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_feed_ingest_at_ipv4(
+    feed: Feed,
+    slice: u64,
+    pairs: *const Pair4,
+    count: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let pairs = ipv4(unsafe { elements(pairs, count, "pairs") }?);
+        FEEDS.write(feed.id, |feed| check_arrival(feed.ingest_at(slice, pairs)?, slice))
+    })
+}
+
+/// Records `count` pairs in the same way as srlg_feed_ingest_at_ipv4.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_feed_ingest_at_ipv6(
+    feed: Feed,
+    slice: u64,
+    pairs: *const Pair6,
+    count: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let pairs = unsafe { elements(pairs, count, "pairs") }?;
+        FEEDS.write(feed.id, |feed| {
+            in_blocks(pairs, |block| {
+                check_arrival(feed.ingest_at(slice, block)?, slice)?;
+                Ok(block.len())
+            })
+            .map(drop)
+        })
+    })
+}
+
+fn check_arrival(arrival: Arrival, slice: u64) -> Result<(), Failure> {
+    let cannot =
+        |status, why| Err(Failure::new(status, format!("cannot ingest into slice {slice}: {why}")));
+    match arrival {
+        Arrival::TooLate => cannot(Status::TooLate, "it has left the window; drop the pairs"),
+        Arrival::Future => {
+            cannot(Status::Future, "it is not yet running; pass the pairs again later")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Records as many of `count` pairs as possible without waiting, and writes their number to `taken`. During a close,

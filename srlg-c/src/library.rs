@@ -5,7 +5,7 @@
 use std::ffi::c_char;
 use std::net::IpAddr;
 
-use crate::pointer::{copy, input, output, output_bytes};
+use crate::pointer::{copy, input, output, output_elements};
 use crate::status::{Status, guard, with_last_error};
 use crate::values::Host;
 
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn srlg_host_format(
         let host = unsafe { input(host, "host") }?;
         let address = host.address().to_string() + "\0";
         // SAFETY: the contract of this call; a `c_char` is a byte.
-        let text = unsafe { output_bytes(text.cast(), capacity, "text") }?;
+        let text = unsafe { output_elements(text.cast(), capacity, "text") }?;
         copy(address.as_bytes(), text)
     })
 }

@@ -1,6 +1,6 @@
 //! Pairs of the header, and their conversion to pairs of the library.
 
-use srlg_host::{Error, IpPair, Ipv4Pair};
+use srlg_host::{IpPair, Ipv4Pair};
 use zerocopy::{FromBytes, Immutable, IntoBytes, transmute_ref};
 
 use crate::values::Host;
@@ -39,10 +39,10 @@ pub(crate) fn ipv4(pairs: &[Pair4]) -> &[Ipv4Pair] {
 }
 
 /// Passes `pairs` to `ingest` in blocks, until a block is not fully accepted. Returns the number of accepted pairs.
-pub(crate) fn in_blocks(
+pub(crate) fn in_blocks<E>(
     pairs: &[Pair6],
-    mut ingest: impl FnMut(&[IpPair]) -> Result<usize, Error>,
-) -> Result<usize, Error> {
+    mut ingest: impl FnMut(&[IpPair]) -> Result<usize, E>,
+) -> Result<usize, E> {
     let mut block = [IpPair::default(); BLOCK];
     let mut all = 0;
     for pairs in pairs.chunks(BLOCK) {
@@ -59,6 +59,7 @@ pub(crate) fn in_blocks(
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
     use std::net::IpAddr;
 
     use super::*;
@@ -83,7 +84,7 @@ mod tests {
         let mut got = Vec::new();
         let all = in_blocks(&pairs, |block| {
             got.extend_from_slice(block);
-            Ok(block.len())
+            Ok::<_, Infallible>(block.len())
         });
         assert_eq!(all.unwrap(), pairs.len());
         assert_eq!(got, pairs.iter().map(IpPair::from).collect::<Vec<_>>());
@@ -92,7 +93,7 @@ mod tests {
         let mut calls = 0;
         let taken = in_blocks(&pairs, |block| {
             calls += 1;
-            Ok(if calls == 2 { 7 } else { block.len() })
+            Ok::<_, Infallible>(if calls == 2 { 7 } else { block.len() })
         });
         assert_eq!((taken.unwrap(), calls), (BLOCK + 7, 2));
     }

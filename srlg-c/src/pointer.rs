@@ -8,9 +8,11 @@
 //! reads, or other memory that it writes to.
 //!
 //! The count, length or capacity that follows an array argument is the number of its elements. A struct with a `size`
-//! member has `size` bytes. Handles, numbers and struct members can have any value, because they are checked.
+//! member has `size` bytes. A text ends with a 0 byte. Handles, numbers and struct members can have any value, because
+//! they are checked.
 #![allow(unsafe_code, reason = "C passes pointers")]
 
+use std::ffi::{CStr, c_char};
 use std::iter::repeat;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -37,6 +39,16 @@ fn check<T>(pointer: *const T, argument: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Rejects an array of `count` elements at `first` if it is null, misaligned or too large for an address space.
+fn check_array<T>(first: *const T, count: usize, argument: &str) -> Result<(), Failure> {
+    check(first, argument)?;
+    let end = isize::MAX as u64 / size_of::<T>() as u64 + 1;
+    if count as u64 >= end {
+        return Err(out_of_range(&format!("length of {argument}"), count as u64, end));
+    }
+    Ok(())
+}
+
 /// Returns the `count` elements at `first`. If `count` is 0, `first` may be null.
 ///
 /// # Safety
@@ -49,11 +61,7 @@ pub(crate) unsafe fn elements<'a, T: FromBytes>(
     if count == 0 {
         return Ok(&[]);
     }
-    check(first, argument)?;
-    let most = isize::MAX as usize / size_of::<T>();
-    if count > most {
-        return Err(out_of_range("count", count as u64, most as u64 + 1));
-    }
+    check_array(first, count, argument)?;
     // SAFETY: the array has `count` elements, by the contract. The pointer and the length were checked.
     Ok(unsafe { slice::from_raw_parts(first, count) })
 }
@@ -159,25 +167,32 @@ pub(crate) unsafe fn output_struct<'a, T: Versioned>(
     Ok(StructOutput { bytes, of: PhantomData })
 }
 
-/// Returns the `capacity` bytes at `first`, so that a result can be written to them. If `capacity` is 0, `first` may be
-/// null.
+/// Returns the memory of `count` elements at `first`, so that results can be written to it. If `count` is 0, `first`
+/// may be null.
 ///
 /// # Safety
 /// The caller must uphold the contract of a call (see the module documentation) for the lifetime `'a`.
-pub(crate) unsafe fn output_bytes<'a>(
-    first: *mut u8,
-    capacity: usize,
+pub(crate) unsafe fn output_elements<'a, T>(
+    first: *mut T,
+    count: usize,
     argument: &str,
-) -> Result<&'a mut [MaybeUninit<u8>], Failure> {
-    if capacity == 0 {
+) -> Result<&'a mut [MaybeUninit<T>], Failure> {
+    if count == 0 {
         return Ok(&mut []);
     }
-    check(first, argument)?;
-    if isize::try_from(capacity).is_err() {
-        return Err(out_of_range("capacity", capacity as u64, isize::MAX as u64));
-    }
-    // SAFETY: the array has `capacity` bytes, and only this call uses them, by the contract.
-    Ok(unsafe { slice::from_raw_parts_mut(first.cast(), capacity) })
+    check_array(first, count, argument)?;
+    // SAFETY: the array has `count` elements, and only this call uses them, by the contract.
+    Ok(unsafe { slice::from_raw_parts_mut(first.cast(), count) })
+}
+
+/// Returns the text at `pointer`, which ends with a 0 byte.
+///
+/// # Safety
+/// The caller must uphold the contract of a call (see the module documentation) for the lifetime `'a`.
+pub(crate) unsafe fn text<'a>(pointer: *const c_char, argument: &str) -> Result<&'a CStr, Failure> {
+    check(pointer, argument)?;
+    // SAFETY: the pointer was checked, and a text ends with a 0 byte, by the contract.
+    Ok(unsafe { CStr::from_ptr(pointer) })
 }
 
 /// Copies `from` to the start of `to`. If `to` is too short, copies nothing and returns an error.

@@ -40,10 +40,10 @@ pub enum Status {
     OtherSizes = 11,
     /// The snapshot or delta is from a detector with a different seed.
     OtherSeed = 12,
-    /// The slice of the snapshot, delta or pairs is later than the running slice.
-    FromFuture = 13,
-    /// The slice of the delta or pairs has left the window.
-    OlderThanWindow = 14,
+    /// The slice is later than the running slice, or the timestamp is too far in the future.
+    Future = 13,
+    /// The slice has left the window.
+    TooLate = 14,
     /// The slice is already closed, or it has the highest possible number.
     Slice = 15,
     /// The detector of this feed was freed, or closing a slice panicked. The pairs were not ingested.
@@ -96,11 +96,11 @@ impl From<Error> for Failure {
             | Error::NoPtxCompiler { .. }
             | Error::Driver { .. }
             | Error::DeviceLost => Status::Device,
-            Error::QueryWindow { .. } => Status::Argument,
+            Error::QueryWindow { .. } | Error::SliceLength { .. } => Status::Argument,
             Error::OtherSizes { .. } => Status::OtherSizes,
             Error::OtherSeed { .. } => Status::OtherSeed,
-            Error::FromFuture { .. } => Status::FromFuture,
-            Error::OlderThanWindow { .. } => Status::OlderThanWindow,
+            Error::FromFuture { .. } => Status::Future,
+            Error::OlderThanWindow { .. } => Status::TooLate,
             Error::Format(_) | Error::Version { .. } | Error::FormerVersion { .. } => {
                 Status::Format
             }
@@ -113,7 +113,7 @@ impl From<Error> for Failure {
 }
 
 /// Returns the text of `error` and of its sources, which the text of an error does not repeat.
-fn with_sources(error: &dyn std::error::Error) -> String {
+pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
     let sources = successors(error.source(), |source| source.source());
     sources.fold(error.to_string(), |text, source| format!("{text}: {source}"))
 }

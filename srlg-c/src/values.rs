@@ -40,7 +40,7 @@ pub struct Report {
     pub id: u64,
 }
 
-/// Handle to the bytes of a snapshot or a delta.
+/// Handle to the bytes of a snapshot, a delta or a list of pairs.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
@@ -457,6 +457,7 @@ impl From<&report::Health> for Health {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::StateHeader;
 
     #[test]
     fn sizes_of_the_first_version_are_those_of_today() {
@@ -470,6 +471,7 @@ mod tests {
             sizes::<Peers>(),
             sizes::<Summary>(),
             sizes::<Health>(),
+            sizes::<StateHeader>(),
         ];
         for (today, first) in all {
             assert_eq!(today, first);

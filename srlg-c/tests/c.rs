@@ -41,7 +41,9 @@ fn compile(source: &Path) -> PathBuf {
 fn run(source: &Path) -> String {
     let program = compile(source).into_os_string();
     let mut words = words("SRLG_RUNNER").into_iter().map(Into::into).chain([program]);
-    let output = Command::new(words.next().unwrap()).args(words).output().unwrap();
+    let mut command = Command::new(words.next().unwrap());
+    // The code of the documentation writes checkpoints.
+    let output = command.args(words).current_dir(env!("CARGO_TARGET_TMPDIR")).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {said}", output.status);
     String::from_utf8(output.stdout).unwrap()
@@ -66,6 +68,16 @@ fn wrong_arguments_are_statuses() {
 #[test]
 fn pairs_of_a_slice_are_merged() {
     run(&folder().join("tests/pairs.c"));
+}
+
+#[test]
+fn slices_have_numbers_timestamps_and_shorter_windows() {
+    run(&folder().join("tests/slices.c"));
+}
+
+#[test]
+fn a_damaged_checkpoint_is_renamed() {
+    run(&folder().join("tests/checkpoints.c"));
 }
 
 #[test]

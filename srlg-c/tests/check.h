@@ -38,4 +38,22 @@ static inline srlg_detector new_detector(void) {
     return detector;
 }
 
+/* Copies bytes to memory of exactly their length, so that valgrind and ASan detect reads beyond the end. */
+static inline uint8_t *take(srlg_bytes bytes, size_t *len) {
+    EXPECT(BUFFER, srlg_bytes_copy(bytes, NULL, 0, len));
+    uint8_t *data = malloc(*len);
+    OK(srlg_bytes_copy(bytes, data, *len, len));
+    OK(srlg_bytes_free(bytes));
+    return data;
+}
+
+/* Returns the number of peers of an IPv4 host in the window that ends with the running slice. */
+static inline double cardinality(srlg_detector detector, uint32_t address) {
+    srlg_host host;
+    OK(srlg_host_from_ipv4(address, &host));
+    srlg_estimate estimate = {.size = sizeof estimate};
+    OK(srlg_detector_cardinality(detector, &host, &estimate));
+    return estimate.cardinality;
+}
+
 #endif

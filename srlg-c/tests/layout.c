@@ -22,6 +22,8 @@ int main(void) {
     STRUCT(srlg_feed);
     STRUCT(srlg_report);
     STRUCT(srlg_bytes);
+    STRUCT(srlg_slicer);
+    STRUCT(srlg_checkpoints);
     STRUCT(srlg_host);
     STRUCT(srlg_pair4);
     MEMBER(srlg_pair4, inside);
@@ -72,6 +74,15 @@ int main(void) {
     MEMBER(srlg_health, overload);
     MEMBER(srlg_health, least_cells);
     MEMBER(srlg_health, share);
+    STRUCT(srlg_window);
+    MEMBER(srlg_window, slices);
+    MEMBER(srlg_window, threshold);
+    STRUCT(srlg_state_header);
+    MEMBER(srlg_state_header, size);
+    MEMBER(srlg_state_header, slice);
+    MEMBER(srlg_state_header, body_bytes);
+    MEMBER(srlg_state_header, slices);
+    MEMBER(srlg_state_header, kind);
     VALUE(SRLG_ABI_VERSION);
     VALUE(SRLG_HOST_TEXT);
     VALUE(SRLG_PEERS);
