@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # c.sh [--measure]: checks the C library. The header and the golden lists must match the sources. The C programs must
-# pass with gcc and clang, under ASan and under valgrind, and pkg-config must find the installed library. Missing
+# pass with gcc and clang, under ASan, TSan and valgrind, and pkg-config and CMake must find the installed library. Missing
 # programs are installed if root runs this script. Skipped checks are printed, and are an error with SRLG_REQUIRE_C=1.
 # --measure only compares the speed of ingest from C and from Rust.
 set -euo pipefail
@@ -16,19 +16,23 @@ install_library() {
     export PKG_CONFIG_PATH=$target/installed/lib/pkgconfig LD_LIBRARY_PATH=$target/installed/lib
 }
 
-# Compiles the example $1 against the installed library. The other arguments are compiler flags.
+# Compiles the program $1 in srlg-c against the installed library. The other arguments are compiler flags.
 compile() {
-    local name=$1
-    shift
+    local program
+    program=$target/$(basename "$1" .c)
     # shellcheck disable=SC2046 # flags are words
-    cc -std=c11 -O2 -Wall -Wextra -Wpedantic -Werror "srlg-c/examples/$name.c" -o "$target/$name" \
-        $(pkg-config --cflags srlg) "$@"
+    cc -std=c11 -O2 -Wall -Wextra -Wpedantic -Werror "srlg-c/$1" -o "$program" $(pkg-config --cflags srlg) "${@:2}"
+}
+
+# Runs the example, which must find its host.
+detect() {
+    "$1" | grep -x '10.0.0.1 [0-9]*, at least [0-9]*'
 }
 
 if [ "${1:-}" = --measure ]; then
     install_library release
     # shellcheck disable=SC2046
-    compile ingest $(pkg-config --libs srlg)
+    compile examples/ingest.c $(pkg-config --libs srlg)
     cargo run --quiet --release --locked --example ingest -- "$target/ingest"
     exit
 fi
@@ -83,11 +87,38 @@ if has pkg-config scripts/debian-package.sh pkg-config pkg-config; then
     # The debug build already exists, and its flags and files are the same as those of a release build.
     install_library dev
     # shellcheck disable=SC2046
-    compile detect $(pkg-config --libs srlg)
-    "$target/detect" | grep -x '10.0.0.1 [0-9]*, at least [0-9]*'
+    compile examples/detect.c $(pkg-config --libs srlg)
+    detect "$target/detect"
+    for static in -O2 -static; do
+        # shellcheck disable=SC2046
+        compile examples/detect.c "$static" $(pkg-config --libs srlg-static)
+        LD_LIBRARY_PATH='' detect "$target/detect"
+    done
+
+    echo "== threads under TSan"
     # shellcheck disable=SC2046
-    compile detect "$target/installed/lib/libsrlg.a" $(pkg-config --static --libs-only-l srlg | sed 's/-lsrlg//')
-    LD_LIBRARY_PATH='' "$target/detect" | grep -x '10.0.0.1 [0-9]*, at least [0-9]*'
+    compile tests/threads.c -g -pthread -fsanitize=thread $(pkg-config --libs srlg)
+    TSAN_OPTIONS=suppressions=$target/installed/share/srlg/tsan.supp "$target/threads"
+fi
+
+if has cmake scripts/debian-package.sh cmake cmake; then
+    echo "== the lines of docs/c.md for CMake"
+    install_library dev
+    folder=$target/cmake
+    # shellcheck disable=SC2016 # the marks of a block in Markdown
+    lines=$(sed -n '/^```cmake$/,/^```$/{/^```/d;p}' docs/c.md)
+    for library in srlg::srlg srlg::static; do
+        rm -rf "$folder" && mkdir "$folder"
+        {
+            echo "cmake_minimum_required(VERSION 3.20)"
+            echo "project(detect C)"
+            echo "add_executable(detect $PWD/srlg-c/examples/detect.c)"
+            echo "${lines/srlg::srlg/$library}"
+        } >"$folder/CMakeLists.txt"
+        cmake -S "$folder" -B "$folder/build" -DCMAKE_PREFIX_PATH="$target/installed" >/dev/null
+        cmake --build "$folder/build" >/dev/null
+        LD_LIBRARY_PATH='' detect "$folder/build/detect"
+    done
 fi
 
 for program in "${skipped[@]}"; do
