@@ -235,14 +235,15 @@ impl Health {
         let load = params.counter_load(row_weights);
         let is_crowded = params.is_crowded(load);
         let overload = if is_crowded { Some(Overload::Crowded) } else { finder.overload };
-        // A counted pair touches about 1.02 recorders.
+        // Estimates use only pairs that the largest share counts. A counted pair touches about 1.02 recorders.
+        let of_share = params.with_shares(share, share).ok();
         let pairs = load * f64::from(row_len) * f64::from(share) / 1.02;
         Self {
             setting_factors: row_weights.iter().map(factor).collect(),
             background: background::share(row_len, row_weights),
             load,
             errors_hold: params.errors_hold(load),
-            std_error: params.expected_error(params.threshold(), pairs as u64),
+            std_error: of_share.and_then(|it| it.expected_error(it.threshold(), pairs as u64)),
             share,
             finder: FinderHealth { overload, ..finder },
         }
