@@ -120,10 +120,16 @@ pub(super) struct OpenedMessage {
     slice: u64,
     part: Part,
     sequence: u64,
-    states: Vec<ViewState>,
+    states: Vec<OpenedState>,
     sampling: Sampling,
     /// Maximum memory of the decoded states, in bytes.
     pub(super) most_bytes: u64,
+}
+
+/// A state that has not been decoded, and its kind.
+struct OpenedState {
+    kind: StateKind,
+    state: ViewState,
 }
 
 /// Opens a message of `probe`. Refuses it if `judge` refuses its slice or part.
@@ -145,15 +151,17 @@ pub(super) fn open(
         return Err(Rejection::Version { version, current });
     }
     let mut bytes = STATE_FRAME as u64;
-    for state in &states {
+    let mut opened = Vec::with_capacity(states.len());
+    for state in states {
         let header = state.header()?;
-        header.check(accepted.params_of(state)?)?;
+        header.check(accepted.params_of(&state)?)?;
         // Pairs that arrived late are states of their own, while a delta contains late contacts.
         let (other, may_be_late) = (header.slice, header.kind == StateKind::Pairs);
         if other > slice || other < slice && !may_be_late {
             return Err(Rejection::Slices { slice, other });
         }
         bytes = bytes.saturating_add(most_decoded_bytes(header));
+        opened.push(OpenedState { kind: header.kind, state });
     }
     if bytes > most {
         return Err(Rejection::Large { bytes, most });
@@ -169,7 +177,7 @@ pub(super) fn open(
         slice,
         part,
         sequence: message.sequence,
-        states,
+        states: opened,
         sampling,
         most_bytes: bytes,
     })
@@ -185,8 +193,8 @@ fn most_decoded_bytes(StateHeader { kind, body_bytes, .. }: StateHeader) -> u64 
 impl OpenedMessage {
     pub(super) fn decode(self, accepted: &Accepted) -> Result<Arrival<SiteSlice>, Rejection> {
         let Self { probe, slice, part, sequence, states, sampling, .. } = self;
-        let decode = |state: ViewState| {
-            let decoded = state.read(accepted.params_of(&state)?, accepted.most_pairs)?;
+        let decode = |OpenedState { kind, state }| {
+            let decoded = state.read(kind, accepted.params_of(&state)?, accepted.most_pairs)?;
             Ok::<_, Rejection>((usize::from(state.view), decoded))
         };
         let states = states.into_iter().map(decode).collect::<Result<Vec<_>, _>>()?;
@@ -262,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_counted_by_its_bodies_which_is_not_read_if_its_slice_is_refused() {
+    fn bodies_of_a_message_count_and_are_not_read_if_its_slice_is_refused() {
         let params = Config::default().validate().unwrap();
         let mut message = message(7);
         let whole = Payload::unpack(message.payload.clone()).unwrap();

@@ -219,6 +219,9 @@ impl Engine {
 
     /// Opens messages, and decodes as many of them together as fit into the memory for states.
     fn read(&mut self, messages: Vec<Message>) -> Result<()> {
+        if messages.is_empty() {
+            return Ok(());
+        }
         let accepted = self.accepted();
         let (mut opened, mut bytes) = (Vec::new(), 0);
         for message in messages {

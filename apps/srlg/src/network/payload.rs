@@ -55,9 +55,15 @@ impl ViewState {
         StateHeader::read(&self.bytes)
     }
 
-    /// Decodes the state for a detector with `params`. A list may have at most `most_pairs` pairs.
-    pub fn read(&self, params: &Params, most_pairs: usize) -> Result<SiteState, Error> {
-        match StateHeader::read(&self.bytes)?.kind {
+    /// Decodes the state, whose header names `kind`, for a detector with `params`. A list may have at most
+    /// `most_pairs` pairs.
+    pub fn read(
+        &self,
+        kind: StateKind,
+        params: &Params,
+        most_pairs: usize,
+    ) -> Result<SiteState, Error> {
+        match kind {
             StateKind::Pairs => {
                 SlicePairs::from_bytes(&self.bytes, most_pairs).map(SiteState::Pairs)
             }

@@ -208,7 +208,10 @@ pub fn keep(spool: &Path, name: &str, version: &NetworkVersion) {
 pub fn unpacked(payload: &[u8]) -> (u64, Vec<SiteState>) {
     let params = sizes().validate().unwrap();
     let payload = Payload::unpack(bytes::Bytes::copy_from_slice(payload)).unwrap();
-    let read = payload.states.iter().map(|state| state.read(&params, 1 << 20).unwrap());
+    let read = payload.states.iter().map(|state| {
+        let kind = state.header().unwrap().kind;
+        state.read(kind, &params, 1 << 20).unwrap()
+    });
     (payload.slice, read.collect())
 }
 

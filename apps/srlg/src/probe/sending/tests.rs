@@ -98,7 +98,8 @@ fn merged_view(number: u8, network: &Network, outbox: &Outbox, slice: u64) -> Sn
             let payload = Payload::unpack(part).unwrap();
             assert_eq!(payload.slice, slice);
             for state in payload.states.iter().filter(|state| state.view == number) {
-                let state = state.read(detector.params(), network.most_pairs).unwrap();
+                let kind = state.header().unwrap().kind;
+                let state = state.read(kind, detector.params(), network.most_pairs).unwrap();
                 state.merge_into(&mut detector).unwrap();
             }
         }
