@@ -257,6 +257,8 @@ typedef struct {
   double found_from;
   // Minimum number of peers at which 99 % of IPv6 hosts are found. It is infinite if no number is sufficient.
   double found_from_v6;
+  // Expected standard error, in peers, of the estimate for a host at the threshold, at this load.
+  double std_error;
   // Whether 95 % intervals cover the true value in 88 to 97 % of cases, for hosts with 100 peers or more (1 or 0).
   uint32_t errors_hold;
   // Overload of the finder (a value of srlg_overload).

@@ -405,6 +405,8 @@ pub struct Health {
     pub found_from: f64,
     /// Minimum number of peers at which 99 % of IPv6 hosts are found. It is infinite if no number is sufficient.
     pub found_from_v6: f64,
+    /// Expected standard error, in peers, of the estimate for a host at the threshold, at this load.
+    pub std_error: f64,
     /// Whether 95 % intervals cover the true value in 88 to 97 % of cases, for hosts with 100 peers or more (1 or 0).
     pub errors_hold: u32,
     /// Overload of the finder (a value of srlg_overload).
@@ -416,7 +418,7 @@ pub struct Health {
 }
 
 impl Versioned for Health {
-    const FIRST_SIZE: usize = 96;
+    const FIRST_SIZE: usize = 104;
 }
 
 impl From<&report::Health> for Health {
@@ -446,6 +448,7 @@ impl From<&report::Health> for Health {
             burst_miss_probability_v6: finder.burst_miss_probability_v6.unwrap_or(f64::NAN),
             found_from: finder.found_from,
             found_from_v6: finder.found_from_v6.unwrap_or(f64::NAN),
+            std_error: of.std_error.unwrap_or(f64::NAN),
             errors_hold: of.errors_hold.into(),
             overload: overload as u32,
             least_cells,

@@ -22,7 +22,7 @@ static void print_health(const srlg_health *health) {
     const double numbers[] = {
         health->load, health->cells_in_use, health->cells_in_use_v6, health->miss_probability,
         health->miss_probability_v6, health->burst_miss_probability, health->burst_miss_probability_v6,
-        health->found_from, health->found_from_v6,
+        health->found_from, health->found_from_v6, health->std_error,
     };
     printf("health %u %u %u", health->errors_hold, health->overload, health->least_cells);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

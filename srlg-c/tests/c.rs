@@ -198,6 +198,7 @@ fn write_health(text: &mut String, health: &Health) -> std::fmt::Result {
         finder.burst_miss_probability_v6.unwrap(),
         finder.found_from,
         finder.found_from_v6.unwrap(),
+        health.std_error.unwrap(),
     ];
     write_bits(text, &numbers)?;
     writeln!(text)

@@ -70,6 +70,7 @@ int main(void) {
     MEMBER(srlg_health, burst_miss_probability_v6);
     MEMBER(srlg_health, found_from);
     MEMBER(srlg_health, found_from_v6);
+    MEMBER(srlg_health, std_error);
     MEMBER(srlg_health, errors_hold);
     MEMBER(srlg_health, overload);
     MEMBER(srlg_health, least_cells);

@@ -166,6 +166,8 @@ pub(crate) struct Health {
     errors_hold: bool,
     /// The number of pairs of which one was counted, the largest in the window.
     share: u32,
+    /// The expected standard error, in peers, of the estimate for a host with exactly `threshold` peers at this load.
+    std_error: Option<f64>,
     /// The share of the finder's cells that were touched in the window.
     cells_in_use: Option<f64>,
     /// The probability of missing an IPv4 host with exactly `threshold` peers.
@@ -193,6 +195,7 @@ impl From<&report::Health> for Health {
             load: health.load,
             errors_hold: health.errors_hold,
             share: health.share,
+            std_error: health.std_error,
             cells_in_use: match finder.fill {
                 FinderFill::Cells { in_use, .. } => Some(in_use),
                 _ => None,
