@@ -29,7 +29,7 @@ fuzz_target!(|input: &[u8]| {
     for detector in &*DETECTORS {
         match detector.merge_pairs(&pairs) {
             Ok(()) | Err(Error::FromFuture { .. } | Error::OlderThanWindow { .. }) => {}
-            Err(Error::Ip6InPaper) => {}
+            Err(Error::Ipv6InPaper) => {}
             Err(error) => panic!("{error}"),
         }
     }

@@ -32,13 +32,13 @@ fn take(detector: &mut SlidingDetector, input: &[u8]) {
     let (v4, v6) = ([10, 0, 0, 1].into(), [0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into());
     detector.ingest(&[Ipv4Pair { inside: 0x0a00_0001, peer: 7 }]).expect("the CPU touches");
     match detector.ingest(&[IpPair::new(v6, v4), IpPair::new(v4, v6)]) {
-        Ok(()) | Err(Error::Ip6InPaper) => {}
+        Ok(()) | Err(Error::Ipv6InPaper) => {}
         Err(error) => panic!("{error}"),
     }
     for host in [v4, v6] {
         let results = [detector.cardinality(host).err(), detector.sample_peers(host).err()];
         for error in results.into_iter().flatten() {
-            assert!(matches!(error, Error::Ip6InPaper), "{error}");
+            assert!(matches!(error, Error::Ipv6InPaper), "{error}");
         }
     }
     match detector.close_slice() {

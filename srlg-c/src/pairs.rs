@@ -1,7 +1,7 @@
 //! Pairs of the header, and their conversion to pairs of the library.
 
 use srlg_host::{IpPair, Ipv4Pair};
-use zerocopy::{FromBytes, Immutable, IntoBytes, transmute_ref};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::values::Host;
 
@@ -35,7 +35,7 @@ impl From<&Pair6> for IpPair {
 pub(crate) const BLOCK: usize = 256;
 
 pub(crate) fn ipv4(pairs: &[Pair4]) -> &[Ipv4Pair] {
-    transmute_ref!(pairs)
+    bytemuck::cast_slice(pairs.as_bytes())
 }
 
 /// Passes `pairs` to `ingest` in blocks, until a block is not fully accepted. Returns the number of accepted pairs.

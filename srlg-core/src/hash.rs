@@ -44,6 +44,7 @@ pub enum HashFamily {
 
 impl HashFamily {
     /// Returns the uniform 32-bit hash of `address` under `key`.
+    #[doc(hidden)]
     #[inline(always)]
     #[must_use]
     pub fn of(self, address: Address, key: Key) -> u32 {

@@ -83,6 +83,7 @@ pub trait PairIds: Copy + Default + Send + Sync {
     fn is_peer_v4(&self) -> bool;
 }
 
+#[doc(hidden)]
 impl PairIds for Ipv4Pair {
     #[inline(always)]
     fn host(&self) -> HostId {
@@ -189,12 +190,11 @@ impl<'a> Ip6Batch<'a> {
         let (mut lo, mut hi, mut peer) = ([0; BATCH], [0; BATCH], [0; BATCH]);
         // Pairs are read as words of 64 bits, because products have 64 bits. One loop reads all words of a pair: a loop
         // that skips words would need a scalar part at the end, where a vector would exceed the array.
-        let words: &[[[u8; 8]; 4]; BATCH] = zerocopy::transmute_ref!(pairs);
         for i in 0..BATCH {
-            let [a, b, c, d] = words[i];
-            let HostId { lo: low, hi: high } = keys.id_of_words(hash, [a, b]);
+            let IpPair { inside, peer: other } = pairs[i];
+            let HostId { lo: low, hi: high } = keys.id_of_words(hash, zerocopy::transmute!(inside));
             (lo[i], hi[i]) = (low, high);
-            peer[i] = keys.id_of_words(hash, [c, d]).lo;
+            peer[i] = keys.id_of_words(hash, zerocopy::transmute!(other)).lo;
         }
         Self { pairs, lo, hi, peer }
     }

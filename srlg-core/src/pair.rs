@@ -1,7 +1,6 @@
 //! Addresses and pairs of addresses.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The IPv4 address of a host as an integer: `10.0.0.1` is `0x0a00_0001`.
 ///
@@ -24,21 +23,7 @@ pub const BATCH: usize = 64;
 macro_rules! pair {
     ($(#[$doc:meta])* $name:ident of $address:ty) => {
         $(#[$doc])*
-        #[derive(
-            Clone,
-            Copy,
-            Debug,
-            Default,
-            PartialEq,
-            Eq,
-            Hash,
-            PartialOrd,
-            Ord,
-            FromBytes,
-            IntoBytes,
-            Immutable,
-            KnownLayout,
-        )]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[cfg_attr(feature = "cust", derive(cust_core::DeviceCopy))]
         #[cfg_attr(feature = "bytemuck", derive(bytemuck::Pod, bytemuck::Zeroable))]
         #[repr(C)]
@@ -136,6 +121,13 @@ impl From<Ipv4Pair> for IpPair {
     #[inline]
     fn from(Ipv4Pair { inside, peer }: Ipv4Pair) -> Self {
         Self { inside: mapped(inside), peer: mapped(peer) }
+    }
+}
+
+impl<P: Copy + Into<Self>> From<&P> for IpPair {
+    #[inline]
+    fn from(pair: &P) -> Self {
+        (*pair).into()
     }
 }
 

@@ -266,7 +266,7 @@ impl SlidingDetector {
     /// In the paper's scheme, the call reads the whole SLEA once to compute the row setting factors of `window`.
     ///
     /// # Errors
-    /// Returns [`Error::QueryWindow`] if `window` is out of range. Returns [`Error::Ip6InPaper`] for an IPv6 host in
+    /// Returns [`Error::QueryWindow`] if `window` is out of range. Returns [`Error::Ipv6InPaper`] for an IPv6 host in
     /// the paper's scheme. Returns another error if a GPU fails.
     pub fn cardinality_within(&self, host: IpAddr, window: u32) -> Result<Estimate, Error> {
         estimate_within(&self.params, self.backend.settled()?, self.slice(), host, window)

@@ -124,7 +124,7 @@ pub enum Error {
         "cannot use an IPv6 host or an `IpPair` in the paper's scheme: it supports IPv4 only; use IPv4 hosts and \
          `Ipv4Pair`, or `Config::default()`, which supports both families"
     )]
-    Ip6InPaper,
+    Ipv6InPaper,
     /// The window of a query is longer than the detector's window, or empty.
     #[error("window must be 1 to {max} slices, the detector's window, got {window}")]
     #[non_exhaustive]
@@ -178,11 +178,6 @@ pub enum Error {
     )]
     #[non_exhaustive]
     FormerVersion { theirs: u16, oldest: u16 },
-    /// The library was built without the feature `state`.
-    #[error(
-        "cannot read or write a snapshot, delta or list of pairs: srlg was built without the feature `state`; enable it"
-    )]
-    WithoutState,
     /// A snapshot, delta or list of pairs could not be compressed.
     #[error(
         "cannot compress a snapshot, delta or list of pairs: not enough memory; free some memory"
@@ -281,7 +276,7 @@ pub enum FormatError {
         "the snapshot is of the paper's scheme but contains the IPv6 host {host}; it was not written by srlg"
     )]
     #[non_exhaustive]
-    Ip6InPaper { host: Ipv6Addr },
+    Ipv6InPaper { host: Ipv6Addr },
     /// The checksum is correct, but the contents are not valid.
     #[error("{what}; the data were not written by srlg")]
     #[non_exhaustive]

@@ -30,6 +30,7 @@
 //! ```
 
 pub(crate) mod batch;
+pub(crate) mod bytes;
 pub(crate) mod feed;
 pub(crate) mod pairs;
 pub(crate) mod pinned;

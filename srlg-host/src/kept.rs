@@ -66,7 +66,7 @@ impl KeptHosts {
         // Only the last host needs a check, because IPv6 hosts come last.
         match hosts.last() {
             Some(&IpAddr::V6(host)) if params.finder().cells().is_none() => {
-                Err(FormatError::Ip6InPaper { host })
+                Err(FormatError::Ipv6InPaper { host })
             }
             _ => Ok(Self(hosts)),
         }

@@ -2,6 +2,11 @@
 //! documentation.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// Without compression, states are exchanged only in memory.
+#![cfg_attr(
+    not(feature = "state"),
+    allow(dead_code, unused_imports, reason = "states are neither written nor read as bytes")
+)]
 
 mod backend;
 pub mod config;

@@ -43,10 +43,12 @@
 //! Damaged bytes are rejected with a [`FormatError`]. A state that does not match the detector is rejected with
 //! [`Error::OtherSizes`], [`Error::OtherSeed`], [`Error::FromFuture`] or [`Error::OlderThanWindow`].
 
+#[cfg(feature = "state")]
 mod checkpoint;
 mod coder;
 mod column;
 mod delta;
+#[cfg(feature = "state")]
 mod envelope;
 mod leb128;
 mod pairs;
@@ -54,7 +56,7 @@ mod pick;
 mod section;
 mod sizes;
 mod snapshot;
-#[cfg(test)]
+#[cfg(all(test, feature = "state"))]
 mod tests;
 mod words;
 
@@ -62,9 +64,13 @@ use srlg_core::Params;
 
 use crate::error::Error;
 pub use crate::error::{FormatError, StateKind};
+#[cfg(feature = "state")]
+#[cfg_attr(docsrs, doc(cfg(feature = "state")))]
 pub use checkpoint::{Checkpoints, DamagedCheckpoint, LatestCheckpoint};
 pub(crate) use coder::Coder;
 pub use delta::Delta;
+#[cfg(feature = "state")]
+#[cfg_attr(docsrs, doc(cfg(feature = "state")))]
 pub use envelope::StateHeader;
 pub use pairs::SlicePairs;
 pub(crate) use pick::code;

@@ -216,7 +216,7 @@ fn kept_hosts_of_ipv6_are_refused_in_the_paper_s_scheme() {
     for bad in [list(1, &[v6.octets()]), list(2, &[one, v6.octets()])] {
         let error = read(&bad).unwrap_err();
         let named =
-            matches!(error, Error::Format(FormatError::Ip6InPaper { host, .. }) if host == v6);
+            matches!(error, Error::Format(FormatError::Ipv6InPaper { host, .. }) if host == v6);
         assert!(named, "{error}");
     }
 }

@@ -146,7 +146,7 @@ fn happen(tested: &mut SlidingDetector, one: &mut SlidingDetector, event: &Event
             let query = |detector: &SlidingDetector| {
                 let window = (*window).min(config.window);
                 let answer = detector.cardinality_within(any_host(*host), window);
-                assert!(matches!(answer, Ok(_) | Err(Error::Ip6InPaper)), "{answer:?}");
+                assert!(matches!(answer, Ok(_) | Err(Error::Ipv6InPaper)), "{answer:?}");
                 format!("{answer:?}")
             };
             assert_eq!(query(tested), query(one));

@@ -8,7 +8,6 @@ use srlg_core::Ipv4Pair;
 use srlg_host::Device;
 use srlg_host::gpu::cudarc::driver::CudaContext;
 use srlg_host::ingest::PinnedPairs;
-use zerocopy::IntoBytes;
 
 use super::entrants::rate;
 use super::traffic::Traffic;
@@ -85,6 +84,6 @@ fn copy(setting: &Setting<'_>, gpu: u32) -> Result<Sample> {
 /// Calls `look` with the pinned bytes, which do not move during the call, and returns its result.
 fn with_bytes(pinned: &mut PinnedPairs, mut look: impl FnMut(&[u8]) -> Result<f64>) -> Result<f64> {
     let mut outcome = Err(anyhow!("cannot measure the copy rate: the pinned memory was not read"));
-    pinned.fill(|pairs| outcome = look(pairs.as_bytes()))?;
+    pinned.fill(|pairs| outcome = look(bytemuck::cast_slice(pairs)))?;
     outcome
 }

@@ -12,6 +12,7 @@ const ROUNDS: u32 = 4;
 
 impl HashFamily {
     /// Returns the image of `word` under the bijection of `key`.
+    #[doc(hidden)]
     #[inline(always)]
     #[must_use]
     pub fn scramble(self, word: Address, key: Key) -> u32 {
@@ -28,6 +29,7 @@ impl HashFamily {
     }
 
     /// Returns the word whose image under the bijection of `key` is `image`.
+    #[doc(hidden)]
     #[inline(always)]
     #[must_use]
     pub fn unscramble(self, image: u32, key: Key) -> Address {

@@ -11,6 +11,7 @@ use super::{HashFamily, Key, mix64};
 impl HashFamily {
     /// Returns the low and the high half of an address's ID under `keys`. `limbs` contains the words of the address,
     /// the most significant first.
+    #[doc(hidden)]
     #[inline(always)]
     #[must_use]
     pub fn of_limbs(self, limbs: [u32; 4], keys: &[Key; 2]) -> [u32; 2] {

@@ -8,6 +8,10 @@
 use std::fmt;
 
 use srlg_core::{BATCH, Batch, Ip6Batch, IpPair, Ipv4Pair, Params};
+use zerocopy::{Immutable, IntoBytes};
+
+use crate::ingest::bytes::as_pairs;
+use crate::ingest::pairs::Pair;
 
 /// Number of slots. A slot takes 8 bytes for an [`Ipv4Pair`] and 32 bytes for an [`IpPair`].
 ///
@@ -23,9 +27,9 @@ const TRIAL: usize = 1 << 14;
 const PAUSE: usize = 15;
 
 /// A type of pair that a lane can ingest.
-pub(super) trait LanePair: Copy + 'static {
+pub(super) trait LanePair: Pair {
     /// A form of the pair that can be stored and compared quickly. It contains all bits of the pair.
-    type Note: Copy + fmt::Debug + Default + PartialEq + Send;
+    type Note: Copy + fmt::Debug + Default + PartialEq + Send + IntoBytes + Immutable;
 
     /// The note that marks an empty slot if the default note belongs to that slot. `ELSEWHERE` belongs to a different
     /// slot, so no pair of the marked slot equals it.
@@ -47,7 +51,11 @@ pub(super) trait LanePair: Copy + 'static {
     /// [`ELSEWHERE`](Self::ELSEWHERE) to different slots.
     fn slot(note: Self::Note) -> usize;
 
-    fn of(notes: &[Self::Note; BATCH]) -> &[Self; BATCH];
+    /// Returns the pairs of `notes`.
+    #[inline(always)]
+    fn of(notes: &[Self::Note; BATCH]) -> &[Self; BATCH] {
+        as_pairs(notes.as_bytes()).try_into().expect("a note is as long as its pair")
+    }
 
     fn ids<'a>(params: &Params, pairs: &'a [Self; BATCH]) -> Self::Ids<'a>;
 }
@@ -55,6 +63,12 @@ pub(super) trait LanePair: Copy + 'static {
 #[inline(always)]
 fn high(product: u64) -> usize {
     (product >> (u64::BITS - SLOT_BITS)) as usize
+}
+
+/// Returns two adjacent words of a pair as they are in memory, so that the compiler loads both at once.
+#[inline(always)]
+fn word(first: u32, second: u32) -> u64 {
+    zerocopy::transmute!([first, second])
 }
 
 /// Notes are 8-byte numbers, so that storing one takes a single instruction.
@@ -68,17 +82,12 @@ impl LanePair for Ipv4Pair {
 
     #[inline(always)]
     fn note(self) -> u64 {
-        zerocopy::transmute!(self)
+        word(self.inside, self.peer)
     }
 
     #[inline(always)]
     fn slot(note: u64) -> usize {
         high(note.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    #[inline(always)]
-    fn of(notes: &[u64; BATCH]) -> &[Self; BATCH] {
-        zerocopy::transmute_ref!(notes)
     }
 
     #[inline(always)]
@@ -122,7 +131,8 @@ impl LanePair for IpPair {
 
     #[inline(always)]
     fn note(self) -> Note6 {
-        zerocopy::transmute!(self)
+        let ([a, b, c, d], [e, f, g, h]) = (self.inside, self.peer);
+        Note6([word(a, b), word(c, d), word(e, f), word(g, h)])
     }
 
     #[inline(always)]
@@ -130,11 +140,6 @@ impl LanePair for IpPair {
         // Networks and hosts mostly differ in the first and the last words.
         let spread = a.wrapping_add(b).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ c.wrapping_add(d);
         high(spread.wrapping_mul(0xbf58_476d_1ce4_e5b9))
-    }
-
-    #[inline(always)]
-    fn of(notes: &[Note6; BATCH]) -> &[Self; BATCH] {
-        zerocopy::transmute_ref!(notes)
     }
 
     #[inline(always)]

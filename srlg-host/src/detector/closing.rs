@@ -248,7 +248,7 @@ impl<'a> Closing<'a> {
     /// The host need not be a super point. `window` must be between 1 and the detector's own window.
     ///
     /// # Errors
-    /// Returns [`Error::QueryWindow`] if `window` is out of range. Returns [`Error::Ip6InPaper`] for an IPv6 host in
+    /// Returns [`Error::QueryWindow`] if `window` is out of range. Returns [`Error::Ipv6InPaper`] for an IPv6 host in
     /// the paper's scheme. Returns another error if a GPU fails.
     pub fn cardinality_within(&self, host: IpAddr, window: u32) -> Result<Estimate, Error> {
         let ExclusiveDetector { params, backend, .. } = &self.detector;

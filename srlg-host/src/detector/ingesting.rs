@@ -19,7 +19,7 @@ impl SlidingDetector {
     /// touches are idempotent and their order does not matter.
     ///
     /// # Errors
-    /// Returns [`Error::Ip6InPaper`] if the pairs are `IpPair`s and the detector uses the paper's scheme. Returns
+    /// Returns [`Error::Ipv6InPaper`] if the pairs are `IpPair`s and the detector uses the paper's scheme. Returns
     /// another error if a GPU fails.
     #[inline]
     pub fn ingest<P: Pair>(&self, pairs: &[P]) -> Result<(), Error> {

@@ -28,7 +28,7 @@ fn texts_of_errors() {
     let text = || "unknown error".to_owned();
     let (ours, theirs) = (0x0a, 0x0b);
     let out_of_memory = || IoError::from(ErrorKind::OutOfMemory);
-    let errors: [Error; 39] = [
+    let errors: [Error; 38] = [
         Config(ConfigError::HotLimit),
         OutOfMemory { bytes: 31_639_552, source: out_of_memory() },
         DeviceName { name: "gpu".into() },
@@ -47,7 +47,7 @@ fn texts_of_errors() {
         NotOnDevice,
         OtherDevice { ours: "cuda:0".into(), theirs: 1 },
         UnalignedPairs { address: 0x104, alignment: 8 },
-        Ip6InPaper,
+        Ipv6InPaper,
         QueryWindow { window: 301, max: 300 },
         OtherSizes { stored: Delta, ours, theirs, differences: String::new() },
         OtherSizes { stored: Snapshot, ours, theirs, differences: "window is 9, not 8".into() },
@@ -57,7 +57,6 @@ fn texts_of_errors() {
         Format(FormatError::Contents { what: "a section has no words" }),
         Version { theirs: 3, newest: 2 },
         FormerVersion { theirs: 2, oldest: 3 },
-        WithoutState,
         Compress { source: out_of_memory() },
         PartSize { max_bytes: 10, least: 100 },
         Checkpoint { doing: "write", path: "a/b".into(), source: ErrorKind::StorageFull.into() },
@@ -80,7 +79,7 @@ fn texts_of_errors_of_bytes() {
         FormatError::Kind { found: 2, expected: 1 },
         FormatError::Checksum { found: 0x0a, named: 0x0b },
         FormatError::TooManyPairs { most: 1000 },
-        FormatError::Ip6InPaper { host: "2001:db8::7".parse().unwrap() },
+        FormatError::Ipv6InPaper { host: "2001:db8::7".parse().unwrap() },
         FormatError::Contents { what: "there is no version 0" },
     ];
     insta::assert_snapshot!(texts(&errors, "FormatError"));

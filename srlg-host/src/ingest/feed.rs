@@ -130,7 +130,7 @@ impl Feed {
     /// feed is dropped.
     ///
     /// # Errors
-    /// Returns [`Error::Ip6InPaper`] if the pairs are `IpPair`s and the detector uses the paper's scheme. Returns
+    /// Returns [`Error::Ipv6InPaper`] if the pairs are `IpPair`s and the detector uses the paper's scheme. Returns
     /// [`Error::DetectorDropped`] if the detector was dropped. Returns a device error if a GPU fails, perhaps while it
     /// processes pairs of earlier calls.
     pub fn ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<(), Error> {

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use srlg_core::{IpPair, Ipv4Pair, Params};
-use zerocopy::{FromBytes, Immutable, IntoBytes};
 
+use super::bytes;
 use crate::error::Error;
 
 /// A type of pair that detectors ingest: [`Ipv4Pair`] for two IPv4 addresses, or [`IpPair`] for any two addresses.
@@ -16,9 +16,7 @@ impl Pair for Ipv4Pair {}
 impl Pair for IpPair {}
 
 /// The supertrait that seals [`Pair`].
-pub trait Sealed:
-    Copy + Default + FromBytes + IntoBytes + Immutable + Send + Sync + 'static
-{
+pub trait Sealed: Copy + Default + Send + Sync + 'static {
     #[doc(hidden)]
     const FAMILY: Family;
 
@@ -83,7 +81,7 @@ impl Family {
     #[inline]
     pub(crate) fn check(self, params: &Params) -> Result<(), Error> {
         match self {
-            Self::V6 if params.finder().cells().is_none() => Err(Error::Ip6InPaper),
+            Self::V6 if params.finder().cells().is_none() => Err(Error::Ipv6InPaper),
             _ => Ok(()),
         }
     }
@@ -105,8 +103,8 @@ impl<'a> PairSlice<'a> {
     /// Panics if `bytes` does not consist of whole pairs or is not aligned to 4 bytes.
     pub(crate) fn of_bytes(bytes: &'a [u8], family: Family) -> Self {
         match family {
-            Family::V4 => Self::V4(<[Ipv4Pair]>::ref_from_bytes(bytes).expect("whole pairs")),
-            Family::V6 => Self::V6(<[IpPair]>::ref_from_bytes(bytes).expect("whole pairs")),
+            Family::V4 => Self::V4(bytes::as_pairs(bytes)),
+            Family::V6 => Self::V6(bytes::as_pairs(bytes)),
         }
     }
 
@@ -121,8 +119,8 @@ impl<'a> PairSlice<'a> {
     #[cfg(any(feature = "cuda", test))]
     pub(crate) fn as_bytes(self) -> &'a [u8] {
         match self {
-            Self::V4(pairs) => pairs.as_bytes(),
-            Self::V6(pairs) => pairs.as_bytes(),
+            Self::V4(pairs) => bytes::as_bytes(pairs),
+            Self::V6(pairs) => bytes::as_bytes(pairs),
         }
     }
 }

@@ -5,9 +5,10 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use srlg_core::Ipv4Pair;
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::IntoBytes;
 
 use crate::error::Error;
+use crate::ingest::bytes::{as_bytes, as_mut_pairs, as_pairs};
 use crate::ingest::pairs::{Family, Pair, PairSlice};
 
 /// Pairs in the memory that the detector's device reads fastest.
@@ -92,11 +93,10 @@ impl<P: Pair> PinnedPairs<P> {
     ///
     /// # Errors
     /// Returns an error only if a GPU fails.
-    #[expect(clippy::missing_panics_doc, reason = "the bytes are aligned whole pairs")]
     pub fn fill(&mut self, change: impl FnOnce(&mut [P])) -> Result<(), Error> {
         let PinnedMemory { memory, bytes, .. } = &mut self.memory;
         let all = memory.write()?;
-        change(<[P]>::mut_from_bytes(&mut all[..*bytes]).expect("aligned whole pairs"));
+        change(as_mut_pairs(&mut all[..*bytes]));
         Ok(())
     }
 
@@ -107,7 +107,7 @@ impl<P: Pair> PinnedPairs<P> {
         let Some(room) = memory.write()?.get_mut(*bytes..*bytes + size_of::<P>()) else {
             return Ok(false);
         };
-        room.copy_from_slice(pair.as_bytes());
+        room.copy_from_slice(as_bytes(&[pair]));
         (*family, *bytes) = (P::FAMILY, *bytes + size_of::<P>());
         Ok(true)
     }
@@ -120,8 +120,7 @@ impl<P: Pair> PinnedPairs<P> {
         let PinnedMemory { memory, bytes, .. } = &self.memory;
         let (mut look, mut looked) = (Some(look), None);
         memory.read(&mut |all| {
-            let pairs = <[P]>::ref_from_bytes(&all[..*bytes]).expect("aligned whole pairs");
-            looked = look.take().map(|look| look(pairs));
+            looked = look.take().map(|look| look(as_pairs(&all[..*bytes])));
         })?;
         Ok(looked.expect("the memory was read"))
     }

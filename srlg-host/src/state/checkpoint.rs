@@ -78,9 +78,6 @@ impl Checkpoints {
     /// Returns [`Error::CheckpointsInUse`] if this or another process already uses the folder, or
     /// [`Error::Checkpoint`] if an operation on the folder fails.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, Error> {
-        if cfg!(not(feature = "state")) {
-            return Err(Error::WithoutState);
-        }
         let folder = folder.into();
         make(&folder)?;
         let lock = lock(&folder)?;

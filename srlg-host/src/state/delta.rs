@@ -5,6 +5,7 @@ use std::ops::Range;
 use srlg_core::{ARRAYS, ArrayShape, Params};
 
 use super::coder::Coder;
+#[cfg(feature = "state")]
 use super::envelope::{Contents, open};
 use super::section::{self, Section};
 use super::words::{StateWord, Words, with_width};
@@ -110,7 +111,11 @@ impl Delta {
             .expect("the sections of the body are valid")
             .0
     }
+}
 
+#[cfg(feature = "state")]
+#[cfg_attr(docsrs, doc(cfg(feature = "state")))]
+impl Delta {
     /// Returns the delta as bytes that [`from_bytes`](Self::from_bytes) reads. The format is documented in
     /// docs/format.md.
     ///
@@ -186,6 +191,7 @@ struct Parts<'a> {
     parts: Vec<Vec<u8>>,
 }
 
+#[cfg(feature = "state")]
 impl Parts<'_> {
     /// Splits the recorders in `range`, whose delta has `bytes` bytes and is too large.
     fn split(&mut self, range: Range<usize>, bytes: usize) -> Result<(), Error> {

@@ -3,11 +3,6 @@
 //! Lengths in the data are not trusted. Before memory is allocated, each length is compared with the number of
 //! available bytes or with the limits of `Params`.
 
-#![cfg_attr(
-    not(feature = "state"),
-    allow(dead_code, reason = "envelopes cannot be written without compression")
-)]
-
 use srlg_core::Params;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -55,14 +50,7 @@ pub(super) struct Contents<'a> {
 const CHECKSUM: usize = size_of::<U32>();
 
 impl Contents<'_> {
-    /// Returns an error, because there is no compression.
-    #[cfg(not(feature = "state"))]
-    pub(super) fn seal(&self, _: &[u8]) -> Result<Vec<u8>, Error> {
-        Err(Error::WithoutState)
-    }
-
     /// Compresses `body` and returns the envelope as bytes.
-    #[cfg(feature = "state")]
     pub(super) fn seal(&self, body: &[u8]) -> Result<Vec<u8>, Error> {
         let start = size_of::<Header>() + self.sizes.len();
         let mut bytes = vec![0; start + zstd::zstd_safe::compress_bound(body.len())];
@@ -259,13 +247,7 @@ fn check_version(header: &Header, bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-#[cfg(not(feature = "state"))]
-fn check_sum(_: &[u8]) -> Result<(), Error> {
-    Err(Error::WithoutState)
-}
-
 /// Verifies the checksum, which is at the end of `bytes` in every format version.
-#[cfg(feature = "state")]
 fn check_sum(bytes: &[u8]) -> Result<(), Error> {
     let (bytes, named) = bytes.split_last_chunk().ok_or(length(bytes, CHECKSUM as u64))?;
     let (found, named) = (crc32fast::hash(bytes), u32::from_le_bytes(*named));
@@ -273,14 +255,7 @@ fn check_sum(bytes: &[u8]) -> Result<(), Error> {
 }
 
 impl Envelope<'_> {
-    /// Returns an error, because there is no compression.
-    #[cfg(not(feature = "state"))]
-    pub(super) fn body(&self, _: usize) -> Result<Vec<u8>, Error> {
-        Err(Error::WithoutState)
-    }
-
     /// Returns the decompressed body, or an error if it is damaged or longer than `most` bytes.
-    #[cfg(feature = "state")]
     pub(super) fn body(&self, most: usize) -> Result<Vec<u8>, Error> {
         if self.body_len > most as u64 {
             return Err(wrong("the body is larger than the detector's sizes allow").into());

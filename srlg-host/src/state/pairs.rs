@@ -5,6 +5,7 @@ use std::ops::Range;
 use srlg_core::{IpPair, Ipv4Pair, Limbs, host};
 
 use super::column::{self, Column, Unsigned};
+#[cfg(feature = "state")]
 use super::envelope::{Contents, open};
 use super::{Fingerprints, StateKind, leb128};
 use crate::detector::SlidingDetector;
@@ -83,7 +84,11 @@ impl SlicePairs {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
 
+#[cfg(feature = "state")]
+#[cfg_attr(docsrs, doc(cfg(feature = "state")))]
+impl SlicePairs {
     /// Returns the pairs as bytes that [`from_bytes`](Self::from_bytes) reads. The format is documented in
     /// docs/format.md.
     ///

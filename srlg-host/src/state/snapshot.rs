@@ -5,6 +5,7 @@ use zerocopy::IntoBytes;
 
 use super::coder::Coder;
 use super::delta::sections;
+#[cfg(feature = "state")]
 use super::envelope::{Contents, open, sizes_of};
 use super::pick::code;
 use super::section::{self, Fold, Section};
@@ -72,7 +73,11 @@ impl Snapshot {
     pub fn with_attachment(self, attachment: Vec<u8>) -> Self {
         Self { attachment, ..self }
     }
+}
 
+#[cfg(feature = "state")]
+#[cfg_attr(docsrs, doc(cfg(feature = "state")))]
+impl Snapshot {
     /// Returns the snapshot as bytes that [`from_bytes`](Self::from_bytes) reads. The format is documented in
     /// docs/format.md.
     ///

@@ -42,11 +42,11 @@ pub(crate) fn touched_tagged(
     let lines = swapped::<Recorder16>(linear.len());
     for cells_age in 0..7 {
         let (lines_age, cells, lines) = (2 * cells_age, &cells[..], &lines[..]);
-        let pairs = &of_age(&contacts.short, cells_age, AlignedPair)[..];
+        let pairs = &of_age(&contacts.short, cells_age, AlignedPair::from)[..];
         let touch =
             Touch::<Slices<'_>> { finder, counter, cells_age, lines_age, pairs, cells, lines };
         launch(seed, &touch);
-        let pairs = &of_age(&contacts.long, cells_age, AlignedPair6)[..];
+        let pairs = &of_age(&contacts.long, cells_age, AlignedPair6::from)[..];
         let touch =
             Touch6::<Slices<'_>> { finder, counter, cells_age, lines_age, pairs, cells, lines };
         launch(seed, &touch);
@@ -73,7 +73,7 @@ pub(crate) fn touched_paper(
     let [by_kernel, linear_by_kernel] =
         [&rough, &linear].map(|recorders| swapped::<Recorder16>(recorders.len()));
     for age in 0..7 {
-        let pairs = &of_age(contacts, age, AlignedPair)[..];
+        let pairs = &of_age(contacts, age, AlignedPair::from)[..];
         let (rough, linear) = (&by_kernel[..], &linear_by_kernel[..]);
         launch(seed, &TouchPaper::<Slices<'_>> { finder, counter, age, pairs, rough, linear });
     }

@@ -27,7 +27,7 @@ pub(super) fn take(detector: &SlidingDetector, bytes: &[u8]) -> bool {
     assert_eq!(SlicePairs::from_bytes(&written, pairs.len()).unwrap(), pairs);
     match detector.merge_pairs(&pairs) {
         Ok(()) | Err(Error::FromFuture { .. } | Error::OlderThanWindow { .. }) => {}
-        Err(Error::Ip6InPaper) if detector.params().counter().tagged().is_none() => {}
+        Err(Error::Ipv6InPaper) if detector.params().counter().tagged().is_none() => {}
         Err(error) => panic!("{error}"),
     }
     true

@@ -8,7 +8,6 @@ use srlg_core::{ARRAYS, Ages, Config, HostId, IpPair, Scheme, Span};
 use srlg_kernels::cells::KeptHost;
 use srlg_kernels::survey::SUMS;
 use srlg_traffic::family::ip;
-use zerocopy::IntoBytes;
 
 use super::super::GpuBackend;
 use super::super::device::{Gpu, HostMemory, Memory};
@@ -18,6 +17,7 @@ use crate::backend::{Backend, Pairs};
 use crate::detector::SlidingDetector;
 use crate::device::Device;
 use crate::error::Error;
+use crate::ingest::bytes::as_bytes;
 use crate::ingest::pairs::{Family, PairSlice};
 use events::{HOSTS, configs, events, happen};
 
@@ -90,7 +90,7 @@ fn a_detector_of_the_paper_rejects_all_ipv6_pairs() {
         gpu.ingest(&[IpPair::default()]),
         gpu.ingest_pinned(&gpu.pinned_pairs::<IpPair>(1).unwrap()),
     ];
-    assert!(refused.iter().all(|it| matches!(it, Err(Error::Ip6InPaper))), "{refused:?}");
+    assert!(refused.iter().all(|it| matches!(it, Err(Error::Ipv6InPaper))), "{refused:?}");
 }
 
 // An upload buffer of 416 bytes has room for 13 pairs of any two hosts or 52 IPv4 pairs. It is sent when a pair of the
@@ -136,7 +136,7 @@ fn pairs_on_the_device_count_in_the_slice_that_closes_next() {
                 peer: [0x2001_0db8, 1, 0, pair.peer],
             })
             .collect();
-        for (family, bytes) in [(Family::V4, pairs.as_bytes()), (Family::V6, v6.as_bytes())] {
+        for (family, bytes) in [(Family::V4, as_bytes(&pairs)), (Family::V6, as_bytes(&v6))] {
             let resident = simulated.allocate(bytes.len()).unwrap();
             let mut pinned = simulated.pin(bytes.len()).unwrap();
             pinned.write().unwrap().copy_from_slice(bytes);

@@ -19,7 +19,6 @@ use std::sync::atomic::{
 };
 
 use srlg_core::{BATCH, Ipv4Pair};
-use zerocopy::transmute;
 
 use super::lock::{lock, try_lock};
 
@@ -56,7 +55,7 @@ impl FewPairs {
         let has_room = next <= end.0;
         if has_room {
             for (number, &pair) in (first..).zip(pairs) {
-                self.places[number as usize % ROOM].store(transmute!(pair), Relaxed);
+                self.places[number as usize % ROOM].store(packed(pair), Relaxed);
             }
             self.next.store(next, Release);
         }
@@ -96,7 +95,7 @@ impl FewPairs {
         }
         let mut pairs = [Ipv4Pair::default(); ROOM];
         for (number, pair) in (*taken..next).zip(&mut pairs) {
-            *pair = transmute!(self.places[number as usize % ROOM].load(Relaxed));
+            *pair = unpacked(self.places[number as usize % ROOM].load(Relaxed));
         }
         ingest(&pairs[..(next - *taken) as usize])?;
         *taken = next;
@@ -106,4 +105,13 @@ impl FewPairs {
     pub(super) fn is_empty(&self) -> bool {
         *lock(&self.taken) == self.next.load(Acquire)
     }
+}
+
+/// Returns `pair` as one word, so that it is stored atomically.
+fn packed(Ipv4Pair { inside, peer }: Ipv4Pair) -> u64 {
+    u64::from(peer) << 32 | u64::from(inside)
+}
+
+const fn unpacked(word: u64) -> Ipv4Pair {
+    Ipv4Pair { inside: word as u32, peer: (word >> 32) as u32 }
 }

@@ -180,7 +180,7 @@ pub(super) fn happen(
         Event::Query { host, window } => {
             let window = (*window).min(detector.params().window());
             let answer = detector.cardinality_within(any_host(*host), window);
-            assert!(matches!(answer, Ok(_) | Err(Error::Ip6InPaper)), "{answer:?}");
+            assert!(matches!(answer, Ok(_) | Err(Error::Ipv6InPaper)), "{answer:?}");
             format!("{answer:?}")
         }
         Event::Close => {
