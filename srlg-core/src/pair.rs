@@ -46,6 +46,7 @@ pair! {
 
 impl Ipv4Pair {
     /// Creates the pair of the inside host `inside` and its peer.
+    #[inline]
     #[must_use]
     pub const fn new(inside: Ipv4Addr, peer: Ipv4Addr) -> Self {
         Self { inside: inside.to_bits(), peer: peer.to_bits() }
@@ -64,6 +65,7 @@ pair! {
 
 impl IpPair {
     /// Creates the pair of the inside host `inside` and its peer. Their address families may differ.
+    #[inline]
     #[must_use]
     pub const fn new(inside: IpAddr, peer: IpAddr) -> Self {
         Self { inside: limbs(inside), peer: limbs(peer) }
@@ -85,8 +87,10 @@ impl IpPair {
     #[inline]
     #[must_use]
     pub const fn to_ipv4(self) -> Option<Ipv4Pair> {
-        match (unmapped(self.inside), unmapped(self.peer)) {
-            (Some(inside), Some(peer)) => Some(Ipv4Pair { inside, peer }),
+        let ([a, b, c, inside], [d, e, f, peer]) = (self.inside, self.peer);
+        // Both addresses are checked at once, because every pair of a batch passes here.
+        match a | b | d | e | (c ^ MAPPED) | (f ^ MAPPED) {
+            0 => Some(Ipv4Pair { inside, peer }),
             _ => None,
         }
     }
@@ -132,6 +136,7 @@ impl<P: Copy + Into<Self>> From<&P> for IpPair {
 }
 
 /// Returns `host` as words. An IPv4 address becomes an IPv4-mapped address.
+#[inline]
 #[must_use]
 pub const fn limbs(host: IpAddr) -> Limbs {
     match host {
@@ -144,6 +149,7 @@ pub const fn limbs(host: IpAddr) -> Limbs {
 }
 
 /// Returns the address whose words are `limbs`. An IPv4-mapped address becomes an IPv4 address.
+#[inline]
 #[must_use]
 pub const fn host(limbs: Limbs) -> IpAddr {
     let [a, b, c, d] = limbs;
@@ -156,6 +162,7 @@ pub const fn host(limbs: Limbs) -> IpAddr {
     }
 }
 
+#[inline]
 const fn mapped(host: Address) -> Limbs {
     [0, 0, MAPPED, host]
 }
