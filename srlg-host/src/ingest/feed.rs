@@ -53,17 +53,22 @@ pub(crate) mod lent;
 mod lock;
 mod running;
 mod slot;
+/// Locks and atomic numbers, which a model checker replaces in a test of `few` and `lock`.
+mod sync {
+    pub(super) use std::sync::atomic::AtomicU64;
+    pub(super) use std::sync::{Mutex, MutexGuard};
+}
 
 use std::fmt;
 use std::sync::Arc;
 use std::thread;
 
-use srlg_core::{IpPair, Ipv4Pair};
+use srlg_core::{BATCH, IpPair, Ipv4Pair};
 
 use crate::backend::Pairs;
 use crate::error::Error;
 use crate::ingest::pairs::{Pair, PairSlice};
-use few::FewEnd;
+use few::{FewEnd, FewPairs};
 pub use running::{Arrival, Taken};
 use running::{RunningSlice, Time};
 use slot::{FeedSlot, FeedState, Share};
@@ -105,7 +110,7 @@ impl fmt::Debug for Feed {
 
 impl Feed {
     fn new(slot: Arc<FeedSlot>, running: Arc<RunningSlice>) -> Self {
-        let known = Known { may_keep: false, few_end: FewEnd::FIRST };
+        let known = Known { may_keep: false, few_end: FewPairs::<BATCH>::FIRST_END };
         Self { slot, running, known }
     }
 

@@ -12,21 +12,17 @@
 //! Pairs are numbered in order of arrival, and pair number n is stored in `places[n % ROOM]`. The feed overwrites a
 //! pair only after it has checked, under the lock, that the pair was taken out.
 
-use std::sync::Mutex;
-use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use std::array;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use srlg_core::{BATCH, Ipv4Pair};
 
 use super::lock::{lock, try_lock};
+use super::sync::{AtomicU64, Mutex};
 
-/// Maximum number of waiting pairs.
-const ROOM: usize = BATCH;
-
+/// Up to `ROOM` waiting pairs.
 #[repr(align(128))]
-pub(super) struct FewPairs {
+pub(super) struct FewPairs<const ROOM: usize = BATCH> {
     next: AtomicU64,
     /// Number of pairs that have been taken out, which is also the number of the first waiting pair.
     taken: Mutex<u64>,
@@ -36,14 +32,12 @@ pub(super) struct FewPairs {
 /// The number of the first pair for which there is no room.
 pub(super) struct FewEnd(u64);
 
-impl FewEnd {
-    /// The value while no pair has been taken out.
-    pub(super) const FIRST: Self = Self(ROOM as u64);
-}
+impl<const ROOM: usize> FewPairs<ROOM> {
+    /// The end while no pair has been taken out.
+    pub(super) const FIRST_END: FewEnd = FewEnd(ROOM as u64);
 
-impl FewPairs {
     pub(super) fn new() -> Self {
-        let places = [const { AtomicU64::new(0) }; ROOM];
+        let places = array::from_fn(|_| AtomicU64::new(0));
         Self { next: AtomicU64::new(0), taken: Mutex::new(0), places }
     }
 

@@ -1,6 +1,8 @@
 //! Locks whose data is consistent after a panic.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{PoisonError, TryLockError};
+
+use super::sync::{Mutex, MutexGuard};
 
 /// Locks `mutex`, whose data is consistent whenever the lock is free, even after a panic.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
