@@ -31,6 +31,7 @@ __all__ = [
     "InputError",
     "LateRowsError",
     "LateRowsWarning",
+    "OverloadWarning",
     "Peer",
     "Report",
     "Scan",
@@ -123,10 +124,13 @@ class InputError(Error):
     """A file or a table cannot be read."""
 
 class LateRowsError(InputError):
-    """More than 1 % of the rows of a table are late by at least a window."""
+    """More than 1 % of the rows of a table came after the report of their slice."""
 
 class LateRowsWarning(UserWarning):
-    """A scan has dropped rows that were late by at least a window."""
+    """Rows of a table came after the report of their slice, so reports are short of them."""
+
+class OverloadWarning(UserWarning):
+    """A slice has more pairs than the memory of the detector allows, so hosts may be missing in its report."""
 
 @final
 class Detector:
@@ -289,6 +293,8 @@ class Scan:
     @property
     def rows(self) -> int: ...
     @property
+    def late(self) -> int: ...
+    @property
     def too_late(self) -> int: ...
     def __iter__(self) -> Scan: ...
     def __next__(self) -> Report: ...
@@ -326,6 +332,7 @@ def scan(
     detector: Detector | None = None,
     progress: bool | None = None,
     late: Literal["raise", "drop"] = "raise",
+    grace: str | timedelta | None = None,
     **options: Unpack[_Options],
 ) -> Scan: ...
 def super_points(

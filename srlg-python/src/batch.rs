@@ -21,7 +21,9 @@ pub(crate) fn super_points<'py>(
     let py = data.py();
     let detector = of_one_slice(py, options)?;
     detector.get().ingest_table(data, source, destination)?;
-    detector.get().close_slice(py)
+    let report = detector.get().close_slice(py)?;
+    report.warn_of_overload(py)?;
+    Ok(report)
 }
 
 /// Returns the contacts of a table as bytes for `merge`.

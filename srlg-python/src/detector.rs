@@ -14,15 +14,16 @@ use srlg::config::HashFamily;
 use srlg::ingest::PairBatch;
 use srlg::state::{SlicePairs, Snapshot};
 use srlg::{Config, Error, SlidingDetector};
+use srlg_input::contact::{Host, Name, PeerKey};
 
 use crate::blocks::Blocks;
 use crate::columns::ColumnNames;
 use crate::error::{broken, raised};
-use crate::hosts::{Column, HostArgument, ingest};
+use crate::hosts::{Column, address, ingest};
 use crate::report::{Estimate, Health, Peer, Report};
 use crate::sizes::{Place, Sizes};
 use crate::state::{Mergeable, buffer, delta, restore, state_bytes};
-use crate::view::{Selection, ViewArguments, networks};
+use crate::view::{Selection, ViewArguments, invalid, networks};
 
 /// Number of pairs that a thread copies at a time while it is attached to Python. It then detaches and ingests these
 /// pairs.
@@ -189,8 +190,17 @@ impl Detector {
     ///
     /// Any number of threads may ingest at the same time. If another thread closes the slice during the call, the
     /// remaining pairs are counted in the next slice.
+    ///
+    /// Raises ValueError if the detector selects rows of tables or names their hosts and peers.
     fn ingest(&self, inside: &Bound<'_, PyAny>, peer: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = inside.py();
+        let set = self.arguments.view.set();
+        if !set.is_empty() {
+            return Err(PyValueError::new_err(format!(
+                "cannot ingest pairs: {} of the detector apply to rows of tables; use ingest_table or scan, or a detector without them",
+                set.join(", ")
+            )));
+        }
         let (inside, peer) = (Column::new("inside", inside)?, Column::new("peer", peer)?);
         let (count, other) = (inside.len()?, peer.len()?);
         if count != other {
@@ -254,15 +264,15 @@ impl Detector {
     /// default, these are all slices of the window.
     ///
     /// After a close, the running slice is empty. To count n closed slices, set `slices` to n + 1.
+    ///
+    /// `host` is an address or, as in reports, a network or a service such as "10.0.0.1 tcp/22". If hosts are networks, an
+    /// address stands for its network.
     #[pyo3(signature = (host, slices=None))]
-    fn cardinality(
-        &self,
-        py: Python<'_>,
-        host: HostArgument,
-        slices: Option<u32>,
-    ) -> PyResult<Estimate> {
-        let slices = slices.unwrap_or(self.window());
-        self.ask(py, |detector| detector.cardinality_within(host.0, slices)).map(Estimate)
+    fn cardinality(&self, host: &Bound<'_, PyAny>, slices: Option<u32>) -> PyResult<Estimate> {
+        let (py, slices) = (host.py(), slices.unwrap_or(self.window()));
+        let host = self.host(host)?;
+        let ask = |detector: &SlidingDetector| detector.cardinality_within(host, slices);
+        self.ask(py, ask).map(Estimate)
     }
 
     /// Estimates the cardinality of each of `hosts`, an array, an Arrow column or a list as for `ingest`. For many hosts,
@@ -276,7 +286,8 @@ impl Detector {
         let (py, slices) = (hosts.py(), slices.unwrap_or(self.window()));
         let hosts = Column::new("hosts", hosts)?;
         let hosts = hosts.block(py, &(0..hosts.len()?))?.hosts();
-        let hosts: Vec<IpAddr> = hosts.into_iter().map(IpAddr::from).collect();
+        let own = |host: Host| self.own_host(&Name::Address(host.into()));
+        let hosts = hosts.into_iter().map(own).collect::<PyResult<Vec<_>>>()?;
         let estimates = self
             .change(py, |detector| detector.cardinalities_within(&hosts, slices).map_err(raised))?;
         Ok(estimates.into_iter().map(Estimate).collect())
@@ -284,8 +295,9 @@ impl Detector {
 
     /// Returns up to 64 sampled peers of `host` in the window, most recent contact first. For an IPv6 host, the list is
     /// empty.
-    fn sample_peers(&self, py: Python<'_>, host: HostArgument) -> PyResult<Vec<Peer>> {
-        let peers = self.ask(py, |detector| detector.sample_peers(host.0))?;
+    fn sample_peers(&self, host: &Bound<'_, PyAny>) -> PyResult<Vec<Peer>> {
+        let (py, host) = (host.py(), self.host(host)?);
+        let peers = self.ask(py, |detector| detector.sample_peers(host))?;
         let names = self.selection.names.peers;
         Ok(peers.into_iter().map(|peer| Peer::new(peer, names)).collect())
     }
@@ -424,6 +436,27 @@ impl Detector {
             destination: destination.to_owned(),
             required: self.selection.required,
         }
+    }
+
+    /// Returns the host of the detector that `host` names: its text in reports, or an address.
+    fn host(&self, host: &Bound<'_, PyAny>) -> PyResult<IpAddr> {
+        let name = match host.cast::<PyString>() {
+            Ok(text) => text.to_str()?.parse().map_err(|error| invalid("host", error))?,
+            Err(_) => Name::Address(address(host, "host")?.into()),
+        };
+        self.own_host(&name)
+    }
+
+    /// Returns the host that has the name `name`, as the detector counts it.
+    fn own_host(&self, name: &Name) -> PyResult<IpAddr> {
+        let packing = self.selection.names.hosts;
+        packing.packed(name).map(IpAddr::from).ok_or_else(|| {
+            let kind = match packing.key() {
+                PeerKey::Address => "an address, or a network with the prefix of the detector",
+                _ => "an address and a port, such as 10.0.0.1 tcp/22",
+            };
+            invalid("host", format!("must be {kind}, got {name}"))
+        })
     }
 
     /// Runs `work` with shared access to the detector. Waits while another thread has exclusive access.

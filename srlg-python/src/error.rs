@@ -1,4 +1,4 @@
-//! The exceptions and the warning of the module. The texts of most exceptions are error texts of the library.
+//! The exceptions and the warnings of the module. The texts of most exceptions are error texts of the library.
 
 use std::fmt::Display;
 
@@ -26,13 +26,19 @@ create_exception!(
     srlg,
     LateRowsError,
     InputError,
-    "More than 1 % of the rows of a table are late by at least a window."
+    "More than 1 % of the rows of a table came after the report of their slice."
 );
 create_exception!(
     srlg,
     LateRowsWarning,
     PyUserWarning,
-    "A scan has dropped rows that were late by at least a window."
+    "Rows of a table came after the report of their slice, so reports are short of them."
+);
+create_exception!(
+    srlg,
+    OverloadWarning,
+    PyUserWarning,
+    "A slice has more pairs than the memory of the detector allows, so hosts may be missing in its report."
 );
 
 /// Returns the exception for `error`. The exception class depends on how callers can handle the error.

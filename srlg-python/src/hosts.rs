@@ -4,7 +4,6 @@
 //! memory that another thread may change. Arrow columns are immutable.
 
 use std::fmt::Display;
-use std::net::IpAddr;
 use std::ops::Range;
 
 use arrow_array::{Array, ArrayRef};
@@ -21,19 +20,8 @@ use crate::capsule;
 use crate::columns::{Column as ArrowColumn, packed, word};
 use crate::error::unreadable;
 
-/// A host that was passed as text, as a number, or as an `ipaddress` object.
-pub(crate) struct HostArgument(pub(crate) IpAddr);
-
-impl<'py> FromPyObject<'_, 'py> for HostArgument {
-    type Error = PyErr;
-
-    fn extract(host: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        address(&host, "host").map(|host| Self(host.into()))
-    }
-}
-
 /// Converts `host` to an address. `name` is the name of the argument, for errors.
-fn address(host: &Bound<'_, PyAny>, name: impl Display) -> PyResult<Host> {
+pub(crate) fn address(host: &Bound<'_, PyAny>, name: impl Display) -> PyResult<Host> {
     let py = host.py();
     let invalid =
         || PyValueError::new_err(format!("{name}: must be an IPv4 or IPv6 address, got {host}"));

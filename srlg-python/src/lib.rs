@@ -11,10 +11,10 @@
 //! | `scan` | detection in tables that have a time column |
 //! | `batch` | detection in tables without times, and in partitions of tables |
 //! | `state` | states of detectors as bytes |
-//! | `late` | rows that are too late for a scan |
+//! | `late` | rows that come after the report of their slice |
 //! | `read` | contacts in files, as an Arrow stream |
 //! | `capsule` | import and export of Arrow streams; the only file with unsafe code |
-//! | `error` | exceptions and the warning |
+//! | `error` | exceptions and warnings |
 //!
 //! While a thread is attached to Python, it does not wait for locks. The lock of a file reader is an exception, because
 //! only detached threads hold it. While a thread holds a lock for which other threads may wait, it does not wait for
@@ -52,7 +52,8 @@ mod module {
     use crate::detector::Detector;
     #[pymodule_export]
     use crate::error::{
-        ConfigError, DeviceError, Error, InputError, LateRowsError, LateRowsWarning, StateError,
+        ConfigError, DeviceError, Error, InputError, LateRowsError, LateRowsWarning,
+        OverloadWarning, StateError,
     };
     #[pymodule_export]
     use crate::read::{Contacts, read};

@@ -1,5 +1,6 @@
 //! Reports and their contents, as classes, dicts and HTML.
 
+use std::ffi::CString;
 use std::fmt::Write;
 
 use pyo3::prelude::*;
@@ -9,6 +10,7 @@ use srlg::report::{self, FinderFill};
 use srlg_input::contact::Packing;
 
 use crate::capsule;
+use crate::error::OverloadWarning;
 use crate::format::{SIGMAS, kebab_case};
 use crate::table;
 use crate::view::Names;
@@ -162,7 +164,8 @@ pub(crate) struct Health {
     /// The number of distinct pairs in the window, divided by the number of recorders of the counter. Errors grow with
     /// the load.
     load: f64,
-    /// Whether 95 % intervals cover the true value in 88 to 97 % of cases, for hosts with 100 peers or more.
+    /// Whether 95 % intervals cover the true value in 88 to 97 % of cases, for hosts with 100 peers or more. This is about
+    /// reported hosts. `overload` tells whether hosts may be missing.
     errors_hold: bool,
     /// The number of pairs of which one was counted, the largest in the window.
     share: u32,
@@ -245,6 +248,15 @@ impl Report {
         // A quotient of 64 bits by 1000 has less than 63 bits.
         let start_us = start_ns.map(|start_ns| (start_ns / 1000) as i64);
         Self { report, start_us, names }
+    }
+
+    /// Issues a warning if the slice was overloaded. Returns whether it was.
+    pub(crate) fn warn_of_overload(&self, py: Python<'_>) -> PyResult<bool> {
+        let SliceReport { slice, health, .. } = &self.report;
+        let Some(overload) = health.finder.overload else { return Ok(false) };
+        let text = format!("slice {slice} is overloaded: {overload}");
+        PyErr::warn(py, &py.get_type::<OverloadWarning>(), &CString::new(text)?, 1)?;
+        Ok(true)
     }
 
     fn points(&self) -> impl Iterator<Item = SuperPoint> {
@@ -383,8 +395,10 @@ impl Report {
     }
 
     fn __repr__(&self) -> String {
-        let SliceReport { slice, super_points, .. } = &self.report;
-        format!("<srlg.Report slice={slice} super_points={}>", super_points.len())
+        let SliceReport { slice, super_points, health, .. } = &self.report;
+        let overload = health.finder.overload.map(|it| format!(" overload={}", kebab_case(it)));
+        let (count, overload) = (super_points.len(), overload.unwrap_or_default());
+        format!("<srlg.Report slice={slice} super_points={count}{overload}>")
     }
 }
 

@@ -30,11 +30,13 @@ use srlg_input::View;
 /// 64 bits, text, or 4 or 16 bytes. Options of the detector that need ports, TCP flags or packets read them from the
 /// columns protocol, source_port, destination_port, tcp_flags and packets.
 ///
-/// Rows should be sorted by time. A row that is late by less than the window is counted in its own slice, but only in
-/// later reports. Other late rows are dropped, and `too_late` of the scan counts them.
+/// Rows should be sorted by time. A row is late if it comes after the report of its slice. A row that is late by less
+/// than the window is counted in its own slice, but only in later reports. Other late rows are dropped. The scan counts
+/// the former as `late` and the latter as `too_late`. With `grace`, a length as for `slice`, each slice is closed that
+/// much later, and rows that are late by at most this time are in all reports.
 ///
-/// If rows were dropped, LateRowsWarning is issued before the report of the last slice, or when the scan is discarded
-/// earlier. If more than 1 % of the rows were dropped, LateRowsError is raised instead of that report. With
+/// If rows were late, LateRowsWarning is issued before the report of the last slice, or when the scan is discarded
+/// earlier. If more than 1 % of the rows were late, LateRowsError is raised instead of that report. With
 /// `late="drop"`, the warning replaces the exception. If at least 90 % of the rows were dropped and all of them are at
 /// least a window older than the first row, the message names the first row.
 ///
@@ -45,7 +47,7 @@ use srlg_input::View;
 /// default, a detector is created with the `options`. If `progress` is True, a progress bar is shown, which requires
 /// tqdm. By default, the bar is shown in notebooks if tqdm is installed.
 #[pyfunction]
-#[pyo3(signature = (data, *, time="time", source="source", destination="destination", slice=None, detector=None, progress=None, late="raise", **options), text_signature = "(data, *, time='time', source='source', destination='destination', slice='1s', detector=None, progress=None, late='raise', **options)")]
+#[pyo3(signature = (data, *, time="time", source="source", destination="destination", slice=None, detector=None, progress=None, late="raise", grace=None, **options), text_signature = "(data, *, time='time', source='source', destination='destination', slice='1s', detector=None, progress=None, late='raise', grace=None, **options)")]
 #[expect(clippy::too_many_arguments, reason = "the arguments are keyword arguments in Python")]
 pub(crate) fn scan<'py>(
     data: &Bound<'py, PyAny>,
@@ -56,6 +58,7 @@ pub(crate) fn scan<'py>(
     detector: Option<Bound<'py, Detector>>,
     progress: Option<bool>,
     late: &str,
+    grace: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Scan> {
     let py = data.py();
@@ -70,9 +73,11 @@ pub(crate) fn scan<'py>(
         }
     };
     let window = detector.get().window();
-    let late = LateRows::new(LatePolicy::parse(late)?, window);
-    let slice = slice.map_or(Ok(Duration::from_secs(1)), length)?;
+    let grace = grace.map_or(Ok(Duration::ZERO), |grace| length("grace", grace))?;
+    let late = LateRows::new(LatePolicy::parse(late)?, window, grace);
+    let slice = slice.map_or(Ok(Duration::from_secs(1)), |slice| length("slice", slice))?;
     let clock = SliceClock::new(slice, window - 1, Duration::MAX).map_err(raised)?;
+    let clock = clock.with_grace(grace);
     let bar = progress_bar(data, progress)?;
     let columns = detector.get().columns(Some(time), source, destination);
     let state = State {
@@ -83,6 +88,7 @@ pub(crate) fn scan<'py>(
         reports: VecDeque::new(),
         rows: 0,
         late,
+        has_warned_of_overload: false,
         running: None,
         is_finished: false,
     };
@@ -110,6 +116,7 @@ struct State {
     /// Number of rows that were fed to the detector.
     rows: u64,
     late: LateRows,
+    has_warned_of_overload: bool,
     /// The running slice of the detector after the previous step.
     running: Option<u64>,
     /// Whether the scan has ended, after the last slice or after an error.
@@ -124,10 +131,16 @@ impl Scan {
         Ok(self.lock()?.rows)
     }
 
+    /// The number of rows that came after the report of their slice and are counted in later reports only.
+    #[getter]
+    fn late(&self) -> PyResult<u64> {
+        Ok(self.lock()?.late.counted())
+    }
+
     /// The number of rows that were dropped because they were late by at least a whole window.
     #[getter]
     fn too_late(&self) -> PyResult<u64> {
-        Ok(self.lock()?.late.count())
+        Ok(self.lock()?.late.dropped())
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -140,7 +153,11 @@ impl Scan {
             if let Some(report) = state.reports.pop_front() {
                 let start_ns = state.slicer.clock().bounds(report.slice).start;
                 let names = self.detector.get().selection().names;
-                return Ok(Some(Report::new(report, Some(start_ns), names)));
+                let report = Report::new(report, Some(start_ns), names);
+                if !state.has_warned_of_overload {
+                    state.has_warned_of_overload = report.warn_of_overload(py)?;
+                }
+                return Ok(Some(report));
             }
             if state.is_finished {
                 if let Some(bar) = &self.bar {
@@ -162,7 +179,7 @@ impl Scan {
 }
 
 impl Drop for Scan {
-    /// Issues the warning about dropped rows if the scan has not reached its end.
+    /// Issues the warning about late rows if the scan has not reached its end.
     fn drop(&mut self) {
         let Ok(State { late, rows, slicer, is_finished: false, .. }) = self.state.get_mut() else {
             return;
@@ -198,7 +215,7 @@ impl State {
         self.is_finished = true;
     }
 
-    /// Performs one step. Before the last slice closes, the dropped rows are reported, because a caller that takes the
+    /// Performs one step. Before the last slice closes, the late rows are reported, because a caller that takes the
     /// last report might not ask for another one.
     fn step(&mut self, py: Python<'_>, detector: &Detector) -> PyResult<()> {
         if self.blocks.is_none() && self.next == self.block.len() {
@@ -260,11 +277,9 @@ impl State {
                 break;
             }
         }
-        if slicer.clock().too_late() > late.count() {
-            // The last row may have closed the slice that was running before it.
-            let running = reports.front().map_or(detector.slice(), |report| report.slice);
-            late.add(&block.times[first..*next], running, slicer.clock());
-        }
+        // The last row may have closed the slice that was running before it.
+        let running = reports.front().map_or(detector.slice(), |report| report.slice);
+        late.add(&block.times[first..*next], running, slicer.clock());
         self.rows += (self.next - first) as u64;
         Ok(())
     }
@@ -310,15 +325,15 @@ fn progress_bar(data: &Bound<'_, PyAny>, progress: Option<bool>) -> PyResult<Opt
     Ok(Some(module.getattr("tqdm")?.call((), Some(&options))?.unbind()))
 }
 
-/// Reads a slice length: a timedelta, or text such as "500ms".
-fn length(length: &Bound<'_, PyAny>) -> PyResult<Duration> {
+/// Reads the argument `name`: a timedelta, or text such as "500ms".
+fn length(name: &str, length: &Bound<'_, PyAny>) -> PyResult<Duration> {
     if let Ok(length) = length.extract::<Duration>() {
         return Ok(length);
     }
     let text = length.cast::<PyString>().ok().and_then(|text| text.to_str().ok());
     text.and_then(parsed).ok_or_else(|| {
         PyValueError::new_err(format!(
-            "slice: must be a positive timedelta, or a whole number of ns, us, ms, s, m, h or d, such as 500ms, got {length}"
+            "{name}: must be a positive timedelta, or a whole number of ns, us, ms, s, m, h or d, such as 500ms, got {length}"
         ))
     })
 }

@@ -43,6 +43,28 @@ pub(crate) struct Names {
 }
 
 impl ViewArguments {
+    /// Returns the names of the arguments that have other values than by default.
+    pub(crate) fn set(&self) -> Vec<&'static str> {
+        let Self { inside, measure, role, only, host, peer, .. } = self;
+        let texts = [
+            ("measure", measure, "inside"),
+            ("role", role, "any"),
+            ("only", only, "all"),
+            ("host", host, "address"),
+            ("peer", peer, "address"),
+        ];
+        let prefixes = [
+            ("host_prefix4", self.host_prefix4, 32),
+            ("host_prefix6", self.host_prefix6, 128),
+            ("peer_prefix4", self.peer_prefix4, 32),
+            ("peer_prefix6", self.peer_prefix6, 128),
+        ];
+        let inside = inside.iter().map(|_| "inside");
+        let texts = texts.iter().filter(|(_, value, usual)| *value != usual).map(|it| it.0);
+        let prefixes = prefixes.iter().filter(|(_, value, usual)| value != usual).map(|it| it.0);
+        inside.chain(texts).chain(prefixes).collect()
+    }
+
     pub(crate) fn selection(&self) -> PyResult<Selection> {
         let networks = self.inside.iter().flatten().map(|network| parse_network(network));
         let inside =
@@ -93,7 +115,7 @@ fn choice<T: FromStr<Err: Display>>(name: &str, text: &str) -> PyResult<T> {
     text.parse().map_err(|error| invalid(name, error))
 }
 
-fn invalid(name: &str, error: impl Display) -> PyErr {
+pub(crate) fn invalid(name: &str, error: impl Display) -> PyErr {
     PyValueError::new_err(format!("{name}: {error}"))
 }
 

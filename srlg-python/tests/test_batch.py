@@ -141,3 +141,24 @@ def test_an_error_in_an_iterable_is_raised() -> None:
 
     with pytest.raises(KeyError, match="of the producer"):
         srlg.super_points(produce(), **OPTIONS)
+
+
+def test_an_overload_is_warned_of_once() -> None:
+    inside, peer = pairs(range(200_000))
+    hosts = inside + numpy.arange(200_000, dtype=numpy.uint32) // 64 * 64
+    table = pyarrow.table({"source": hosts, "destination": peer})
+    options: Any = {"threshold": 64, "pairs": 1_000, "memory": 100_000, "device": "cpu"}
+    with pytest.warns(srlg.OverloadWarning, match="slice 0") as caught:
+        report = srlg.super_points(table, **options)
+    assert len(caught) == 1
+    assert f"overload={report.health.overload}" in repr(report)
+    second = datetime.timedelta(seconds=1)
+    start = datetime.datetime(2026, 1, 1)
+    tables = [
+        table.append_column("time", pyarrow.array([start + slice * second] * len(table)))
+        for slice in range(3)
+    ]
+    with pytest.warns(srlg.OverloadWarning) as caught:
+        reports = list(srlg.scan(tables, window=2, **options))
+    assert [report.health.overload is not None for report in reports] == [True] * 3
+    assert len(caught) == 1

@@ -1,4 +1,4 @@
-"""Tests of scans of tables with rows that are too late."""
+"""Tests of scans of tables with late rows."""
 
 import datetime
 import gc
@@ -62,8 +62,14 @@ def too_late(seconds: Seconds) -> int:
     return int((seconds <= numpy.maximum.accumulate(seconds) - WINDOW).sum())
 
 
+def late(seconds: Seconds) -> int:
+    """Counts the rows that are older than a row before them, after the first report."""
+    newest = numpy.maximum.accumulate(seconds)
+    return int(((seconds < newest) & ((newest > seconds[0]) | (seconds <= newest - WINDOW))).sum())
+
+
 def counts(text: object) -> tuple[int, int]:
-    """Returns the number of dropped rows and of all rows in a message."""
+    """Returns the number of late rows and of all rows in a message."""
     found = re.search(r"(\d+) of (\d+) rows", str(text))
     assert found, text
     return int(found[1]), int(found[2])
@@ -82,8 +88,9 @@ def test_rows_in_random_order_raise_after_the_reports_before_the_last_one() -> N
     with pytest.raises(srlg.LateRowsError) as caught:
         for report in reports:
             found.append(report)
-    assert counts(caught.value) == (too_late(seconds), 10_000)
+    assert counts(caught.value) == (late(seconds), 10_000)
     assert reports.too_late == too_late(seconds) > 5000
+    assert reports.late == late(seconds) - too_late(seconds)
     with pytest.warns(srlg.LateRowsWarning):
         *others, last = scan(seconds, late="drop")
     assert found == others
@@ -104,7 +111,8 @@ def test_a_million_shuffled_rows_raise_and_sorted_ones_are_all_counted() -> None
     assert reports.too_late > 800_000
     # The sorted rows are counted like those of a window that is long enough for the shuffled ones.
     *_, last = scan_table(data.sort_by("t"), detector=detectors[0])
-    *_, expected = scan_table(data, detector=detectors[1])
+    with pytest.warns(srlg.LateRowsWarning):
+        *_, expected = scan_table(data, detector=detectors[1], late="drop")
     assert last.slice == expected.slice
     assert_close(last.super_points, exact(inside, peer), 512)
     assert detectors[0].snapshot() == detectors[1].snapshot()
@@ -113,7 +121,7 @@ def test_a_million_shuffled_rows_raise_and_sorted_ones_are_all_counted() -> None
 def test_sorted_rows_cause_no_warning() -> None:
     reports = scan(numpy.sort(shuffled(10_000)))
     assert len(list(reports)) == 100
-    assert reports.too_late == 0
+    assert (reports.late, reports.too_late) == (0, 0)
 
 
 def test_one_per_cent_of_late_rows_causes_a_warning_and_one_row_more_an_exception() -> None:
@@ -126,10 +134,56 @@ def test_one_per_cent_of_late_rows_causes_a_warning_and_one_row_more_an_exceptio
     assert counts(raised.value) == (51, 5000)
 
 
-def test_rows_that_are_late_by_less_than_the_window_cause_no_warning() -> None:
-    reports = scan(ending_late(5000, 50, by=WINDOW - 1))
-    assert len(list(reports)) == 50
+def test_rows_that_are_late_by_less_than_the_window_count_as_late() -> None:
+    reports = scan(ending_late(5000, 50, by=1))
+    with pytest.warns(srlg.LateRowsWarning) as caught:
+        assert len(list(reports)) == 50
+    assert [counts(warning.message) for warning in caught] == [(50, 5000)]
+    assert (reports.late, reports.too_late) == (50, 0)
+    with pytest.raises(srlg.LateRowsError):
+        list(scan(ending_late(5000, 51, by=1)))
+
+
+def test_five_minutes_in_random_order_raise_with_the_default_window() -> None:
+    seconds = numpy.random.default_rng(3).permutation(in_order(30_000))
+    inside, peer = one_host(len(seconds))
+    times = pyarrow.array(START_S + seconds, pyarrow.timestamp("s"))
+    data = pyarrow.table({"t": times, "src": inside, "dst": peer})
+    reports = scan_table(data, detector=srlg.Detector(threshold=64, device="cpu"))
+    with pytest.raises(srlg.LateRowsError):
+        list(reports)
+    assert reports.late > 20_000
     assert reports.too_late == 0
+
+
+@pytest.mark.parametrize("grace", ["7s", datetime.timedelta(seconds=7)])
+def test_rows_within_the_grace_are_in_all_reports(grace: Any) -> None:
+    rows = 20_000
+    seconds = in_order(rows)
+    # Each row comes up to seven seconds after its time, but the first rows come in order.
+    delays = numpy.random.default_rng(5).integers(0, 8, rows)
+    delays[:100] = 0
+    order = numpy.argsort(seconds + delays, kind="stable")
+    with pytest.raises(srlg.LateRowsError, match="set grace to 6s"):
+        list(scan(seconds[order]))
+    reports = scan(seconds[order], grace=grace)
+    counted = [(report.slice, len(report)) for report in reports]
+    assert counted == [(report.slice, len(report)) for report in scan(seconds)]
+    assert (reports.late, reports.too_late) == (0, 0)
+
+
+def test_rows_in_their_order_have_the_reports_of_a_scan_with_grace() -> None:
+    inside, peer = pairs(range(20_000))
+    seconds = in_order(20_000)
+    order = numpy.argsort(seconds + numpy.arange(20_000) % 4 * (seconds > 0), kind="stable")
+    options: Any = {"threshold": 64, "window": WINDOW, "device": "cpu", "inside": "10.0.0.0/8"}
+    found = []
+    for rows, grace in ((slice(None), None), (order, "3s")):
+        times = pyarrow.array(START_S + seconds[rows], pyarrow.timestamp("s"))
+        data = pyarrow.table({"t": times, "src": inside[rows], "dst": peer[rows]})
+        found.append(list(scan_table(data, detector=srlg.Detector(**options), grace=grace)))
+    assert found[0] == found[1]
+    assert len(found[0]) == 200
 
 
 def test_the_warning_names_the_place_of_the_caller() -> None:
@@ -158,7 +212,7 @@ def test_the_option_drop_replaces_the_exception_by_the_warning() -> None:
     reports = scan(seconds, late="drop")
     with pytest.warns(srlg.LateRowsWarning) as caught:
         slices = [report.slice for report in reports]
-    assert [counts(warning.message) for warning in caught] == [(too_late(seconds), 10_000)]
+    assert [counts(warning.message) for warning in caught] == [(late(seconds), 10_000)]
     assert reports.too_late == too_late(seconds)
     assert (slices[0], slices[-1]) == (START_S + int(seconds[0]), START_S + 99)
 
@@ -184,8 +238,11 @@ def is_first_row_named(seconds: Seconds) -> str | None:
     with pytest.raises(srlg.LateRowsError) as caught:
         list(scan(seconds))
     text = str(caught.value)
+    if "the first row" not in text:
+        assert counts(text) == (late(seconds), len(seconds))
+        return None
     assert counts(text) == (too_late(seconds), len(seconds))
-    return text if "the first row" in text else None
+    return text
 
 
 @pytest.mark.parametrize("ahead", [1, 3])
@@ -225,11 +282,11 @@ def test_without_a_first_row_ahead_the_greatest_lateness_is_stated() -> None:
     seconds[-1] -= 3
     with pytest.raises(srlg.LateRowsError) as caught:
         list(scan(seconds))
-    assert "window longer than 43s" in str(caught.value)
-    detector = srlg.Detector(threshold=64, window=44, device="cpu", inside="10.0.0.0/8")
-    reports = scan(seconds, detector=detector)
+    assert "43s late, after a row of 2026-01-01 00:00:49 UTC" in str(caught.value)
+    assert "set grace to 43s" in str(caught.value)
+    reports = scan(seconds, grace="43s")
     assert len(list(reports)) == 50
-    assert reports.too_late == 0
+    assert (reports.late, reports.too_late) == (0, 0)
 
 
 def test_a_discarded_scan_warns_of_dropped_rows() -> None:
@@ -241,8 +298,8 @@ def test_a_discarded_scan_warns_of_dropped_rows() -> None:
             if report.slice == START_S + 31:
                 break
         gc.collect()
-    ((dropped, rows),) = [counts(warning.message) for warning in caught]
-    assert too_late(seconds) == dropped == 2050 - 1
+    ((found, rows),) = [counts(warning.message) for warning in caught]
+    assert found == late(seconds)
     assert 3000 < rows < 20_000
     with pytest.warns(srlg.LateRowsWarning):
         reports = scan(seconds, late="drop")

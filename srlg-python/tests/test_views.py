@@ -148,3 +148,51 @@ def test_scans_have_the_same_options() -> None:
     assert report.to_polars()["start"].to_list() == [report.start]
     with pytest.raises(TypeError, match="detector"):
         srlg.scan(data, detector=srlg.Detector(), peer="port")
+
+
+@pytest.mark.parametrize(
+    ("options", "address"),
+    [
+        ({"role": "destination"}, SERVER),
+        ({"role": "destination", "host_prefix4": 24}, "203.0.113.7"),
+        (
+            {"role": "destination", "host": "address+port", "host_prefix6": 64},
+            f"{SERVER} tcp/443",
+        ),
+    ],
+)
+def test_hosts_are_asked_for_by_their_names_in_reports(options: Any, address: str) -> None:
+    detector = srlg.Detector(threshold=64, device="cpu", only="initiated", **options)
+    detector.ingest_table(requests_and_replies())
+    (point,) = detector.report()
+    for host in (point.host, address):
+        assert detector.cardinality(host).cardinality == point.cardinality
+        # The library samples no peers of services, which it counts like IPv6 hosts.
+        assert bool(detector.sample_peers(host)) == ("host" not in options)
+    numbers = numpy.array([int(ipaddress.ip_address(SERVER))], dtype=numpy.uint32)
+    if "host" in options:
+        with pytest.raises(ValueError, match="host: .*tcp/22"):
+            detector.cardinality(SERVER)
+        with pytest.raises(ValueError, match="host: .*tcp/22"):
+            detector.cardinalities(numbers)
+    else:
+        (estimate,) = detector.cardinalities(numbers)
+        assert estimate.cardinality == point.cardinality
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"inside": "10.0.0.0/8"},
+        {"role": "source"},
+        {"only": "initiated"},
+        {"peer": "port"},
+        {"host_prefix4": 24},
+        {"peer_prefix6": 64},
+    ],
+)
+def test_arrays_of_pairs_are_rejected_if_options_are_about_rows(option: Any) -> None:
+    detector = srlg.Detector(device="cpu", **option)
+    inside, peer = one_host(10)
+    with pytest.raises(ValueError, match=f"{next(iter(option))}.*ingest_table"):
+        detector.ingest(inside, peer)

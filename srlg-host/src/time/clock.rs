@@ -83,6 +83,7 @@ pub struct SliceClock {
     latest: u64,
     /// The running slice as `[start, end)` in nanoseconds, or `None` before the first timestamp.
     running: Option<(u64, u64)>,
+    late: u64,
     too_late: u64,
     future: u64,
 }
@@ -111,6 +112,7 @@ impl SliceClock {
             skew: None,
             latest: u64::MAX,
             running: None,
+            late: 0,
             too_late: 0,
             future: 0,
         })
@@ -189,7 +191,10 @@ impl SliceClock {
     fn place_late(&mut self, time_ns: u64, start: u64) -> Placement {
         let slices = start / self.length - time_ns / self.length;
         match u32::try_from(slices) {
-            Ok(slices) if slices <= self.late_slices => Placement::Late { slices },
+            Ok(slices) if slices <= self.late_slices => {
+                self.late += 1;
+                Placement::Late { slices }
+            }
             _ => {
                 self.too_late += 1;
                 Placement::TooLate
@@ -220,6 +225,12 @@ impl SliceClock {
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.running.is_some()
+    }
+
+    /// Returns the number of accepted timestamps that were late ([`Placement::Late`]).
+    #[must_use]
+    pub fn late(&self) -> u64 {
+        self.late
     }
 
     /// Returns the number of timestamps rejected because they were too late ([`Placement::TooLate`]).

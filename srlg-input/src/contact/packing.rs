@@ -103,6 +103,26 @@ impl Packing {
         }
     }
 
+    /// Returns the packed host or peer that has the name `name`, or `None` if none can have it. An address stands for its
+    /// network.
+    #[must_use]
+    pub fn packed(self, name: &Name) -> Option<Host> {
+        let port = name.port();
+        let network = name.network().map(|network| {
+            let whole = network.prefix_len() == network.max_prefix_len();
+            let own = self.network(network.addr().into()).trunc();
+            (whole || own == network).then_some(own)
+        });
+        match (self.key, network, port) {
+            (PeerKey::Address, Some(network), None) => Some(network?.addr().into()),
+            (PeerKey::AddressPort, Some(network), Some(port)) => {
+                Some(self.pack(network?.addr().into(), port))
+            }
+            (PeerKey::Port, None, Some(port)) => Some(Host::v4(port.bits())),
+            _ => None,
+        }
+    }
+
     fn network(self, address: Host) -> IpNet {
         let address = IpAddr::from(address);
         let length = if address.is_ipv4() { self.prefix4 } else { self.prefix6 };

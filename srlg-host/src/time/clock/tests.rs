@@ -25,7 +25,7 @@ fn lateness_is_counted_in_slices_and_ends_at_the_tolerance() {
     assert_eq!(clock.place(9_000 * MS), Placement::Late { slices: 2 });
     assert_eq!(clock.place(9_000 * MS - 1), Placement::TooLate);
     assert_eq!(clock.place(0), Placement::TooLate);
-    assert_eq!((clock.too_late(), clock.future()), (2, 0));
+    assert_eq!((clock.late(), clock.too_late(), clock.future()), (2, 2, 0));
 }
 
 #[test]

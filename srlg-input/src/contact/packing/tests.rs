@@ -149,3 +149,40 @@ fn services_of_both_families_differ() {
         .collect();
     assert_eq!(packed.len(), 12);
 }
+
+proptest! {
+    #[test]
+    fn a_packed_host_is_found_by_its_name_and_by_its_address(
+        key in prop_oneof![Just(PeerKey::Address), Just(PeerKey::Port), Just(PeerKey::AddressPort)],
+        prefix4 in 0u8..=32,
+        prefix6 in 0u8..=64,
+        v4: u32,
+        v6: u128,
+        is_v4: bool,
+        number: u16,
+    ) {
+        let packing = Packing { key, prefix4, prefix6 };
+        let address = if is_v4 { IpAddr::V4(v4.into()) } else { IpAddr::V6(v6.into()) }.to_canonical();
+        let port = Port { protocol: TCP, number };
+        let network = packing.network(address.into()).trunc();
+        let packed = packing.pack(network.addr().into(), port);
+        prop_assert_eq!(packing.packed(&packing.name(packed)), Some(packed));
+        let of_address = match key {
+            PeerKey::Address => Name::Address(address),
+            PeerKey::Port => Name::Port(port),
+            PeerKey::AddressPort => Name::Service(address.into(), port),
+        };
+        prop_assert_eq!(packing.packed(&of_address), Some(packed));
+        let others = [Name::Address(address), Name::Port(port), Name::Service(address.into(), port)];
+        let found = others.iter().filter(|name| packing.packed(name).is_some());
+        prop_assert_eq!(found.count(), 1);
+    }
+}
+
+#[test]
+fn a_network_of_another_length_is_no_host() {
+    let packing = Packing { prefix4: 24, ..Packing::default() };
+    let packed = |text: &str| packing.packed(&text.parse().unwrap());
+    assert_eq!(packed("192.0.2.0/24"), packed("192.0.2.7"));
+    assert_eq!([packed("192.0.2.0/23"), packed("192.0.2.0/25"), packed("192.0.2.7/24")], [None; 3]);
+}
