@@ -204,6 +204,14 @@ impl AlertId {
     }
 }
 
+impl AlertId {
+    /// Returns the bits of the hash.
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+}
+
 impl fmt::Display for AlertId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)

@@ -29,6 +29,7 @@ pub mod notification;
 pub mod open;
 pub mod origins;
 pub mod rules;
+pub mod series;
 mod sighting;
 pub mod silences;
 pub mod status;

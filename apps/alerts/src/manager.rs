@@ -17,6 +17,7 @@ use crate::manager::view_alerts::ViewAlerts;
 use crate::manager::worms::Worms;
 use crate::notification::{Context, Direction, LargestHost, Notification, OppositeCounts, Unit};
 use crate::open::OpenAlert;
+use crate::series::OwnedPoint;
 use crate::silences::Silences;
 use crate::status::overview::ViewOverview;
 use crate::usual::{HourSeries, HourStore};
@@ -24,6 +25,7 @@ use crate::{Alert, AlertId, Status, Why};
 
 pub mod acting;
 pub mod names;
+mod points;
 pub mod view;
 pub mod view_alerts;
 mod worms;
@@ -58,6 +60,9 @@ pub struct AlertManager {
     hidden: BTreeMap<AlertId, Hidden>,
     /// Whether the contacts are old, so that sentences state their time.
     is_replay: bool,
+    slice_ms: u64,
+    /// Points of incidents that wait until they are stored.
+    points: Vec<OwnedPoint>,
     pub silences: Silences,
 }
 
@@ -81,6 +86,8 @@ impl AlertManager {
             incidents: BTreeMap::new(),
             hidden: BTreeMap::new(),
             is_replay: false,
+            slice_ms,
+            points: Vec::new(),
             silences: Silences::default(),
         }
     }
@@ -188,6 +195,7 @@ impl AlertManager {
         let unsilenced = self.end_silences(&silenced);
         unsilenced.iter().for_each(|notification| self.remember(notification));
         notifications.extend(unsilenced);
+        self.collect_points(&notifications);
         Ok(notifications)
     }
 

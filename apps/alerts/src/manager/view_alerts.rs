@@ -16,6 +16,7 @@ use tracing::warn;
 use crate::notification::{Context, Evidence, LargestHost, NotifiedWindow, Rates};
 use crate::open::LiveState;
 use crate::rules::Rules;
+use crate::series::{AlertPoint, OwnedPoint};
 use crate::status::overview::TopHosts;
 use crate::status::overview::{AllowOverview, ViewOverview};
 use crate::usual::{HOUR_MS, HourSeries, HourStore, UsualCounts};
@@ -30,6 +31,9 @@ const MOST_SILENT: u64 = 4_096;
 
 /// Maximum number of hosts that the notification of a network lists.
 const LARGEST: usize = 8;
+
+/// Maximum number of points of alerts that wait until they are read.
+const MOST_UNREAD: usize = 1 << 18;
 
 /// Minimum count of a reported host, as a fraction of [`Rules::least`].
 pub const BELOW_DOWN: f64 = 0.9;
@@ -93,6 +97,8 @@ pub struct ViewAlerts {
     /// Hosts whose cause is not known from details.
     without_details: BTreeSet<IpAddr>,
     shown: TopHosts,
+    /// Points of alerts since they were last read, in the order of their times.
+    points: Vec<OwnedPoint>,
     /// Sampling of the contacts in the window that ended with the last closed slice.
     sampling: Sampling,
     pub(crate) closed: u64,
@@ -118,6 +124,7 @@ impl ViewAlerts {
             changes: Vec::new(),
             without_details: BTreeSet::new(),
             shown: TopHosts::default(),
+            points: Vec::new(),
             sampling: Sampling::default(),
             closed: 0,
             overloads: 0,
@@ -262,7 +269,7 @@ impl ViewAlerts {
         self.overloads += u64::from(is_overloaded);
         if report.slice < self.next {
             // This slice was processed before the program was killed, so its changes are already stored.
-            return self.update_top(report);
+            return self.update_top(report, condition.is_input_lost);
         }
         self.next = report.slice;
         self.sampling = *sampling;
@@ -272,7 +279,7 @@ impl ViewAlerts {
         let alerts = self.track(sightings, condition, *newest_input_ms, witnesses);
         self.busy.retain(|host, _| self.tracker.is_active(*host));
         self.learn(report.slice, sightings, condition);
-        self.update_top(report);
+        self.update_top(report, condition.is_input_lost);
         self.without_details.retain(|host| self.tracker.is_active(*host));
         let explained = self.explained(&alerts, &evidence);
         for alert in alerts.into_iter().chain(explained) {
@@ -373,6 +380,9 @@ impl ViewAlerts {
                 self.changes.push((alert, context));
             }
             self.shown.silence();
+            if !condition.is_input_lost {
+                self.shown.record(self.now_ms(), self.slice_ms);
+            }
         }
     }
 
@@ -407,12 +417,40 @@ impl ViewAlerts {
             }
         };
         let rules = &self.rules;
-        self.tracker.close(now_ms, sightings, |host| rules.rule(host), condition, witnesses)
+        let rule = |host| rules.rule(host);
+        let alerts = self.tracker.close(now_ms, sightings, rule, condition, witnesses);
+        self.add_points(&alerts);
+        alerts
     }
 
-    fn update_top(&mut self, report: &SliceReport) {
-        let Self { shown, tracker, rules, .. } = self;
+    /// Adds a point for each active alert, and for each of `alerts` that ends.
+    fn add_points(&mut self, alerts: &[Alert]) {
+        let (now_ms, is_input_lost) = (self.now_ms(), self.is_input_lost);
+        let point = |owner, count: f64| {
+            let peers = (!is_input_lost).then_some(count.round() as u64);
+            OwnedPoint { owner, point: AlertPoint { peers, ..AlertPoint::gap(now_ms) } }
+        };
+        let ended = alerts.iter().filter(|alert| alert.status == Status::End);
+        let ended = ended.map(|alert| point(alert.id, alert.main().cardinality));
+        let active = self.tracker.live_alerts().filter_map(|(_, id)| {
+            let main = *self.tracker.live(id)?.windows.first()?;
+            Some(point(id, main.cardinality))
+        });
+        let room = MOST_UNREAD.saturating_sub(self.points.len());
+        self.points.extend(active.chain(ended).take(room));
+    }
+
+    /// Returns the points of alerts since the last call, in the order of their times.
+    pub(crate) fn take_points(&mut self) -> Vec<OwnedPoint> {
+        std::mem::take(&mut self.points)
+    }
+
+    fn update_top(&mut self, report: &SliceReport, is_input_lost: bool) {
+        let Self { shown, tracker, rules, slice_ms, .. } = self;
         shown.close(report, rules.packing(), |host| tracker.is_active(host));
+        if !is_input_lost {
+            shown.record(report.slice.saturating_add(1).saturating_mul(*slice_ms), *slice_ms);
+        }
     }
 
     /// Returns the active alert of the network that contains `address`, if this view counts networks.
@@ -446,6 +484,16 @@ impl ViewAlerts {
             (id, LiveRates { now, peak })
         });
         self.rates = followed.filter(|(_, rates)| rates.peak.is_known()).collect();
+        let now_ms = self.now_ms();
+        for OwnedPoint { owner, point } in self.points.iter_mut().rev() {
+            if point.time_ms != now_ms {
+                break;
+            }
+            let Rates { packets_per_second, bits_per_second, .. } =
+                self.rates.get(owner).map(|rates| rates.now).unwrap_or_default();
+            (point.packets_per_second, point.bits_per_second) =
+                (packets_per_second, bits_per_second);
+        }
     }
 
     /// Returns `rates`, or unknown rates while the input is lost. A rate of 0 would look like the end of the attack.

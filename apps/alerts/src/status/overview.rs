@@ -11,8 +11,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize, Serializer};
-use srlg_host::SliceReport;
 use srlg_host::report::EstimateRange;
+use srlg_host::{SliceReport, SlidingDetector};
 use srlg_input::contact::{Name, Packing, Sampling};
 use srlg_input::flow::Reason;
 use srlg_input::live::{ConnectionCounts, Drops};
@@ -24,12 +24,16 @@ use crate::notification::{LargestHost, Unit};
 use crate::open::OpenAlert;
 use crate::silences::Silence;
 use crate::status::problems::{ProblemCounts, ProblemOverview};
+use crate::status::recent::{RecentCounts, RecentRates, SliceCounts};
 
 /// Maximum number of exporters on the web page and in the API.
 pub const EXPORTERS: usize = 200;
 
 /// Maximum number of hosts that are shown per view.
 pub const TOP: usize = 50;
+
+/// Maximum time after the start for which the absence of flow records is no problem, in milliseconds.
+pub const FIRST_FLOWS_MS: u64 = 300_000;
 
 /// The complete state of the program after a slice.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -49,6 +53,9 @@ pub struct Overview {
     pub is_live: bool,
     /// Whether input has been missing for so long that alerts are paused.
     pub is_input_lost: bool,
+    /// Whether the program waits for the first flow records, which exporters send only after their active timeout. It
+    /// waits for at most [`FIRST_FLOWS_MS`].
+    pub is_waiting: bool,
     /// Memory of the recorders of all views, in bytes.
     pub memory_bytes: u64,
     /// Views, in the order of the configuration.
@@ -65,6 +72,13 @@ pub struct Overview {
     pub input: InputOverview,
     /// Exporters and their counters. The web page and the API show only some of many exporters.
     pub exporters: Vec<ExporterOverview>,
+    /// Time at which the counters of `exporters` were read, in milliseconds since the Unix epoch. `None` if it is
+    /// `now_ms`.
+    #[serde(skip)]
+    pub exporters_read_ms: Option<u64>,
+    /// Rates of the input in the last ten minutes.
+    #[serde(skip)]
+    pub recent: RecentRates,
     /// Number of all exporters.
     pub exporter_count: usize,
     /// Problems with the input: data that is not used, or is used late.
@@ -102,6 +116,15 @@ impl Overview {
         })
     }
 
+    /// Returns whether a program with a live input of flow records still waits for the first ones at `now_ms`, in
+    /// milliseconds since the Unix epoch.
+    #[must_use]
+    pub fn lacks_first_flows(&self, now_ms: u64) -> bool {
+        let is_young = now_ms.saturating_sub(self.started_ms) < FIRST_FLOWS_MS;
+        let has_records = self.exporters.iter().any(|exporter| exporter.records > 0);
+        self.is_live && is_young && self.input.contacts == 0 && !has_records
+    }
+
     /// Returns the overview with at most `alerts` alerts and [`EXPORTERS`] exporters. Of the exporters, silent ones come
     /// first, followed by those with the most records.
     pub fn limited(&self, alerts: usize) -> Cow<'_, Self> {
@@ -129,10 +152,16 @@ pub struct ViewOverview {
     pub window_ms: u64,
     /// Minimum number of peers of a reported host.
     pub threshold: u32,
+    /// Number of peers from which 99 % of the hosts are reported, at least `threshold`. It rises if there are too many
+    /// pairs for the memory, and is `None` if no number suffices.
+    pub found_from: Option<u64>,
     /// Number of reported hosts in the last slice.
     pub super_points: usize,
     /// Up to [`TOP`] reported hosts, ordered by their number of peers, largest first.
     pub top: Vec<TopHost>,
+    /// Number of reported hosts and largest number of peers in the last ten minutes.
+    #[serde(skip)]
+    pub recent: RecentCounts,
     /// Number of closed slices.
     pub slices: u64,
     /// Number of slices in which super points may have been missed.
@@ -165,6 +194,25 @@ pub struct ViewOverview {
     pub without_port: u64,
     /// Entries of the allow lists, in the order of the configuration.
     pub allows: Vec<AllowOverview>,
+}
+
+impl ViewOverview {
+    /// Adds the sizes, the load and the limits of the view's detector.
+    #[must_use]
+    pub fn with_detector(self, detector: &SlidingDetector) -> Self {
+        let (threshold, health) = (detector.params().threshold(), detector.health());
+        let found_from = health.finder.found_from;
+        let found_from = found_from.max(health.finder.found_from_v6.unwrap_or(found_from));
+        let found_from = found_from.max(threshold.into()).ceil();
+        Self {
+            threshold,
+            found_from: found_from.is_finite().then_some(found_from as u64),
+            memory_bytes: detector.memory_bytes() as u64,
+            load: health.load,
+            share: health.share,
+            ..self
+        }
+    }
 }
 
 /// An allow-list entry.
@@ -473,6 +521,7 @@ pub(crate) struct TopHosts {
     top: Vec<TopHost>,
     super_points: usize,
     close_seconds: f64,
+    recent: RecentCounts,
     /// Cardinalities of the hosts in each of the last slices, oldest slice first.
     slices: VecDeque<HashMap<IpAddr, u32>>,
 }
@@ -525,6 +574,13 @@ impl TopHosts {
         (self.top, self.super_points, self.close_seconds) = (Vec::new(), 0, 0.0);
     }
 
+    /// Notes that the last slice had data. It ended at `time_ms`, in milliseconds since the Unix epoch.
+    pub(crate) fn record(&mut self, time_ms: u64, slice_ms: u64) {
+        let largest = self.top.first().map_or(0.0, |host| host.cardinality.round());
+        let super_points = self.super_points;
+        self.recent.add(SliceCounts { time_ms, super_points, largest }, slice_ms);
+    }
+
     fn push(&mut self, slice: HashMap<IpAddr, u32>) {
         if self.slices.len() == LINE {
             self.slices.pop_front();
@@ -537,6 +593,7 @@ impl TopHosts {
             super_points: self.super_points,
             top: self.top.clone(),
             close_seconds: self.close_seconds,
+            recent: self.recent.clone(),
             ..ViewOverview::default()
         }
     }
