@@ -11,6 +11,7 @@ use tracing::{info, warn};
 use crate::alert_store::AlertStore;
 use crate::sinks::{SinkOptions, Sinks};
 use crate::store::Store;
+use crate::store::alert_series::MOST_WAITING_POINTS;
 use srlg_alerts::Status;
 use srlg_alerts::digest::Digest;
 use srlg_alerts::manager::AlertManager;
@@ -34,6 +35,7 @@ pub struct Delivery {
     failing: OnChange,
     forget: Every,
     forget_error: LastError,
+    losing_points: OnChange,
     /// Number of alerts that have started since the program started.
     started: u64,
 }
@@ -49,6 +51,7 @@ impl Delivery {
             failing,
             forget,
             forget_error: LastError::default(),
+            losing_points: OnChange::default(),
             started: 0,
         })
     }
@@ -117,9 +120,10 @@ impl Delivery {
         Ok(())
     }
 
-    /// Prunes notifications that are older than `before_ms` and stores the largest peer counts of the running hour. Each task is performed
-    /// only if it is due.
+    /// Passes the points of incidents in `manager` to the database, prunes notifications that are older than `before_ms`
+    /// and stores the largest peer counts of the running hour. The last two tasks are performed only if they are due.
     pub fn maintain(&mut self, manager: &mut AlertManager, before_ms: u64) {
+        self.add_points(manager);
         if self.forget.is_due() {
             let forgotten = self.store().forget(before_ms).map(drop);
             let (failure, recovery) =
@@ -129,12 +133,29 @@ impl Delivery {
         self.alert_store.keep_hours(manager, false);
     }
 
+    /// Passes the points of incidents in `manager` to the database, where they wait until another thread stores them.
+    fn add_points(&mut self, manager: &mut AlertManager) {
+        let points = manager.take_points();
+        if points.is_empty() {
+            return;
+        }
+        let lost = self.store().add_points(manager.slice_ms(), &points);
+        match self.losing_points.change_to(lost > 0) {
+            Some(true) => warn!(
+                "points of the charts of incidents are lost: {MOST_WAITING_POINTS} points already wait for the database"
+            ),
+            Some(false) => info!("points of the charts of incidents are kept again"),
+            None => {}
+        }
+    }
+
     pub fn overviews(&self) -> Vec<SinkOverview> {
         self.sinks.overviews()
     }
 
     /// Stores all waiting notifications and stops the sinks.
     pub fn finish(mut self, manager: &mut AlertManager) -> Result<()> {
+        self.add_points(manager);
         self.deliver(manager, &[])?;
         let kept = self.alert_store.keep(manager, &[]);
         let left = self.waiting();

@@ -1,4 +1,4 @@
-//! The database, which stores notifications, incidents, time series, usual counts, positions of sinks, and states of other modules.
+//! The database, which stores notifications, incidents and their series, time series, usual counts, positions of sinks, and states of other modules.
 //!
 //! The database is SQLite. Notifications are numbered from 1, and the number of a pruned notification is not used
 //! again. For each sink, the database contains the number of the last notification that the sink has processed. All
@@ -24,6 +24,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 use tracing::warn;
 
+use alert_series::WaitingPoints;
 use history::follow;
 use series::Minute;
 use srlg_alerts::AlertId;
@@ -32,6 +33,7 @@ use srlg_system::state_files::check_state_file;
 use tables::{check, check_header, make};
 use waiting::Waiting;
 
+pub mod alert_series;
 pub mod history;
 mod hours;
 pub mod series;
@@ -52,6 +54,8 @@ struct Inner {
     waiting: Mutex<Waiting>,
     /// Minutes of the time series that are not in the database yet. Readers share them with the writer.
     recent: Arc<Mutex<VecDeque<Minute>>>,
+    /// Points of incidents that are not in the database yet. Readers share them with the writer.
+    points: Arc<Mutex<WaitingPoints>>,
     /// Path of the database, or `None` for a database in memory.
     path: Option<PathBuf>,
     /// Lock of the state folder, held until the last clone is dropped. A database in memory and a reader have no lock.
@@ -106,9 +110,9 @@ impl Store {
     pub fn reader(&self) -> Result<Self> {
         let Some(path) = self.0.path.clone() else { return Ok(self.clone()) };
         let connection = Mutex::new(Self::open_for_reading(&path)?);
-        let (waiting, recent) = (Mutex::default(), Arc::clone(&self.0.recent));
-        let path = Some(path);
-        Ok(Self(Arc::new(Inner { connection, waiting, recent, path, _lock: None })))
+        let (waiting, path) = (Mutex::default(), Some(path));
+        let (recent, points) = (Arc::clone(&self.0.recent), Arc::clone(&self.0.points));
+        Ok(Self(Arc::new(Inner { connection, waiting, recent, points, path, _lock: None })))
     }
 
     fn open_for_reading(path: &Path) -> Result<Connection> {
@@ -142,8 +146,9 @@ impl Store {
     fn new(connection: Connection, path: Option<PathBuf>, lock: Option<File>) -> Result<Self> {
         let stored = last(&connection).map_err(|error| explain(error, path.as_deref()))?;
         let waiting = Mutex::new(Waiting { stored, ..Waiting::default() });
-        let (connection, recent) = (Mutex::new(connection), Arc::default());
-        Ok(Self(Arc::new(Inner { connection, waiting, recent, path, _lock: lock })))
+        let connection = Mutex::new(connection);
+        let (recent, points) = (Arc::default(), Arc::default());
+        Ok(Self(Arc::new(Inner { connection, waiting, recent, points, path, _lock: lock })))
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -399,7 +404,7 @@ impl Store {
     /// Prunes notifications that are older than `before_ms`, in milliseconds since the Unix epoch. If there are more
     /// than one million notifications, or more than 2,000 in a database in memory, the oldest are pruned too.
     /// Notifications that a sink still needs are kept. The first and the last notification of each active alert are
-    /// kept too. Returns the number of pruned notifications.
+    /// kept too. The series of a pruned incident is deleted. Returns the number of pruned notifications.
     pub fn forget(&self, before_ms: u64) -> Result<usize> {
         let notifications = "DELETE FROM notifications WHERE (now_ms < ?1 OR number <= ?2)
             AND number <= coalesce((SELECT min(done) FROM sinks), number)
@@ -407,14 +412,18 @@ impl Store {
             AND EXISTS (SELECT 1 FROM alerts WHERE alerts.id = notifications.id
                 AND (is_end OR number NOT IN (first, last)))";
         let alerts = "DELETE FROM alerts WHERE is_end
-            AND NOT EXISTS (SELECT 1 FROM notifications WHERE number = last)";
+            AND NOT EXISTS (SELECT 1 FROM notifications WHERE number = last) RETURNING id";
         let most = if self.0.path.is_some() { MOST } else { MOST_IN_MEMORY };
         self.with(|connection| {
             let transaction = connection.transaction()?;
             let row = params![i64::try_from(before_ms)?, last(&transaction)? - most];
             let count = transaction.execute(notifications, row)?;
             if count > 0 {
-                transaction.execute(alerts, [])?;
+                let mut deleted = transaction.prepare_cached(alerts)?;
+                for id in deleted.query_map([], |row| row.get::<_, String>(0))? {
+                    let id = id?.parse().map_err(|error: &str| anyhow!(error))?;
+                    alert_series::delete(&transaction, id)?;
+                }
             }
             transaction.commit()?;
             Ok(count)

@@ -8,7 +8,7 @@ use anyhow::{Result, bail, ensure};
 use rusqlite::Connection;
 
 /// Version of the tables below and of the notifications in them.
-const VERSION: i64 = 10;
+const VERSION: i64 = 11;
 
 /// SQLite application ID of the databases of this program: the letters `srlg` in ASCII.
 const APPLICATION: i64 = 0x73_72_6c_67;
@@ -63,6 +63,7 @@ const TABLES: &str = "
         peaks BLOB NOT NULL,
         PRIMARY KEY (series, hour)
     );
+    CREATE TABLE alert_series (id INTEGER PRIMARY KEY, points BLOB NOT NULL);
     CREATE TABLE series_names (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
     CREATE TABLE series (
         series INTEGER NOT NULL,
