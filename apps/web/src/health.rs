@@ -19,7 +19,7 @@ use srlg_system::now_ms;
 pub enum Level {
     /// Green: no problem is known.
     Good,
-    /// Amber: a source is silent or unreadable, input is unused or late, the state cannot be stored, a sink fails, or
+    /// Amber: the first flows are awaited, a source is silent or unreadable, input is unused or late, the state cannot be stored, a sink fails, or
     /// notifications are suppressed.
     Warn,
     /// Red: no data arrives, or no slice closes, so alerts are paused: they neither start nor end.
@@ -112,7 +112,12 @@ impl Health {
             Some(_) => "no data: the slices are empty",
             None => "alerts paused: no data",
         };
+        let waiting = "waiting for the first flows: exporters send them after their active timeout";
         let (level, text) = match (overview.is_input_lost, problem) {
+            (true, problem) if overview.is_waiting => {
+                let problem = problem.map(|it| format!("; {it}")).unwrap_or_default();
+                (Level::Warn, format!("{waiting}{problem}"))
+            }
             (true, problem) => {
                 let problem = problem.map(|it| format!("; {it}")).unwrap_or_default();
                 (Level::Bad, format!("{lost}{problem}"))
@@ -260,6 +265,12 @@ mod tests {
                 Overview { is_input_lost: true, ..overview.clone() },
                 Level::Bad,
                 "alerts paused: no data".to_owned(),
+            ),
+            (
+                Overview { is_input_lost: true, is_waiting: true, ..overview.clone() },
+                Level::Warn,
+                "waiting for the first flows: exporters send them after their active timeout"
+                    .to_owned(),
             ),
             (
                 Overview { is_input_lost: true, sinks: vec![sink(Some("refused"))], ..overview },

@@ -18,6 +18,7 @@ use crate::server::{Visitors, Web};
 use srlg_alerts::Tracker;
 use srlg_alerts::digest::Digest;
 use srlg_alerts::status::overview::Overview;
+use srlg_alerts::status::recent::RecentRates;
 use srlg_notify::store::Store;
 use srlg_system::now_ms;
 use srlg_system::pacing::{Every, OnChange};
@@ -30,6 +31,7 @@ pub struct Publisher {
     overviews: Sender<Arc<Overview>>,
     web: Option<Web>,
     recorder: Recorder,
+    recent: RecentRates,
     publish: Every,
     lost: OnChange,
     full: OnChange,
@@ -54,8 +56,8 @@ impl Publisher {
         let (lost, full) = (OnChange::default(), OnChange::default());
         let problems = InputProblems::default();
         let recorder = Recorder::start(store.clone(), keep)?;
-        let publish = Every::new(OVERVIEW);
-        Ok(Self { overviews, web, recorder, publish, lost, full, problems })
+        let (recent, publish) = (RecentRates::default(), Every::new(OVERVIEW));
+        Ok(Self { overviews, web, recorder, recent, publish, lost, full, problems })
     }
 
     pub(crate) fn next_order(&self) -> Option<WaitingOrder> {
@@ -73,6 +75,8 @@ impl Publisher {
             overview.can_act = self.web.as_ref().is_some_and(Web::can_be_acted_at);
             self.problems.update_overview(&mut overview, Instant::now());
             self.log_changes(&overview);
+            self.recent.add(&overview);
+            overview.recent = self.recent.clone();
             self.recorder.record(&overview);
             self.overviews.send_replace(Arc::new(overview));
         }

@@ -1,24 +1,28 @@
-//! Values per minute, which are taken from overviews and stored in the database for the charts.
+//! Values per minute, which are taken from overviews and stored in the database for the charts. The same thread stores
+//! the points of incidents.
 //!
 //! The main loop summarises the overviews of a minute and passes the result to a thread that writes it to disk. If the
 //! thread is several minutes behind, the values of a minute are discarded, so that the loop never waits.
 
-use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use tracing::warn;
 
 use srlg_alerts::status::overview::Overview;
+use srlg_alerts::status::recent::Counters;
 use srlg_notify::store::Store;
 use srlg_notify::store::series::{MINUTE_MS, Minute, Series};
 use srlg_system::pacing::LastError;
 
-/// Maximum number of exporters whose rates are stored per minute. The exporters with the highest rates are chosen.
-const EXPORTERS: usize = 100;
+/// Minimum interval at which the points of incidents are stored.
+const POINTS: Duration = Duration::from_secs(10);
+
+/// Minimum time between the ends of two writes of points, as a multiple of the time that a write takes.
+const SHARE: u32 = 20;
 
 /// Maximum number of minutes in the queue between the main loop and the thread.
 const QUEUE: usize = 4;
@@ -39,61 +43,35 @@ struct Running {
     first: Counters,
 }
 
-/// Counters of the input at one point in time. A collector has no counter of contacts, because the probes count the
-/// contacts.
-#[derive(Debug)]
-struct Counters {
-    now_ms: u64,
-    contacts: Option<u64>,
-    records: HashMap<IpAddr, u64>,
-}
-
-impl Counters {
-    fn of(overview: &Overview) -> Self {
-        let records = overview.exporters.iter().map(|it| (it.address, it.records)).collect();
-        let contacts = overview.network.is_none().then_some(overview.input.contacts);
-        Self { now_ms: overview.now_ms, contacts, records }
-    }
-
-    /// Returns the rates per second since `first`. A counter that was reset has no rate.
-    fn rates(&self, first: &Self) -> Vec<(Series, f64)> {
-        let seconds = self.now_ms.saturating_sub(first.now_ms) as f64 / 1e3;
-        if seconds == 0.0 {
-            return Vec::new();
-        }
-        let rate =
-            |last: u64, first: u64| Some((last.checked_sub(first)? as f64 / seconds).round());
-        let records = self.records.iter().filter_map(|(exporter, last)| {
-            Some((Series::Records(*exporter), rate(*last, *first.records.get(exporter)?)?))
-        });
-        let mut rates: Vec<_> = records.collect();
-        rates.sort_by(|a, b| b.1.total_cmp(&a.1));
-        rates.truncate(EXPORTERS);
-        let contacts = self.contacts.zip(first.contacts);
-        let contacts = contacts.and_then(|(last, first)| rate(last, first));
-        rates.extend(contacts.map(|rate| (Series::Contacts, rate)));
-        rates
-    }
-}
-
 impl Running {
-    fn new(first: Counters) -> Self {
-        Self { minute: first.now_ms / MINUTE_MS, most: BTreeMap::new(), first }
+    fn new(overview: &Overview) -> Self {
+        let (minute, first) = (overview.now_ms / MINUTE_MS, Counters::of(overview));
+        Self { minute, most: BTreeMap::new(), first }
     }
 
+    /// Adds the counts of the minute's slices. A slice without data has no counts.
     fn add(&mut self, overview: &Overview) {
-        // A probe does not search for super points.
-        let views = overview.views.iter().filter(|_| overview.probe.is_none());
-        for view in views {
-            let largest = view.top.first().map_or(0.0, |host| host.cardinality.round());
-            for (series, value) in [
-                (Series::SuperPoints(view.name.clone()), view.super_points as f64),
-                (Series::Largest(view.name.clone()), largest),
-            ] {
-                let most = self.most.entry(series).or_default();
-                *most = most.max(value);
+        let from_ms = (self.minute * MINUTE_MS).max(overview.recent.waited_ms() + 1);
+        for view in &overview.views {
+            let counts = view.recent.since(from_ms);
+            for counts in counts.take_while(|it| it.time_ms / MINUTE_MS == self.minute) {
+                for (series, value) in [
+                    (Series::SuperPoints(view.name.clone()), counts.super_points as f64),
+                    (Series::Largest(view.name.clone()), counts.largest),
+                ] {
+                    let most = self.most.entry(series).or_default();
+                    *most = most.max(value);
+                }
             }
         }
+    }
+
+    /// Returns the rates of the minute, which ends with `last`.
+    fn rates(&self, last: &Counters) -> Vec<(Series, f64)> {
+        let records = last.records_since(&self.first).into_iter();
+        let records = records.map(|it| (Series::Records(it.exporter), it.rate));
+        let contacts = last.contacts_since(&self.first);
+        records.chain(contacts.map(|rate| (Series::Contacts, rate))).collect()
     }
 }
 
@@ -113,22 +91,23 @@ impl Recorder {
         if overview.now_ms == 0 {
             return;
         }
-        if self.running.as_ref().is_none_or(|it| it.minute != overview.now_ms / MINUTE_MS) {
-            let counters = Counters::of(overview);
-            if let Some(running) = self.running.take() {
-                let rates = counters.rates(&running.first);
-                self.send(running, rates);
-            }
-            self.running = Some(Running::new(counters));
-        }
         if let Some(running) = &mut self.running {
             running.add(overview);
+        }
+        if self.running.as_ref().is_none_or(|it| it.minute != overview.now_ms / MINUTE_MS) {
+            let mut next = Running::new(overview);
+            next.add(overview);
+            if let Some(running) = self.running.replace(next) {
+                let rates = running.rates(&Counters::of(overview));
+                self.send(running, rates);
+            }
         }
     }
 
     fn send(&self, Running { minute, most, .. }: Running, rates: Vec<(Series, f64)>) {
         let minute = Minute { minute, values: most.into_iter().chain(rates).collect() };
         if let Some(minutes) = &self.minutes
+            && !minute.values.is_empty()
             && minutes.try_send(minute).is_err()
         {
             warn!("database too slow: one minute of chart data not stored");
@@ -149,81 +128,162 @@ impl Drop for Recorder {
     }
 }
 
+/// Writes minutes as they arrive, and the points of incidents every [`POINTS`], until the queue has no sender.
 fn write(store: &Store, keep: Duration, queue: &Receiver<Minute>) {
-    let (keep, mut last_error) = (keep.as_millis() as u64 / MINUTE_MS, LastError::default());
-    while let Ok(minute) = queue.recv() {
-        let (failure, recovery) = ("cannot store chart data", "chart data can be stored again");
-        last_error.log(store.add_minute(minute, keep), failure, recovery);
+    let keep = keep.as_millis() as u64 / MINUTE_MS;
+    let mut last_errors = [LastError::default(), LastError::default()];
+    let mut next = Instant::now() + POINTS;
+    let mut is_running = true;
+    while is_running {
+        let [of_minutes, of_points] = &mut last_errors;
+        match queue.recv_timeout(next.saturating_duration_since(Instant::now())) {
+            Ok(minute) => {
+                let (failure, recovery) =
+                    ("cannot store chart data", "chart data can be stored again");
+                of_minutes.log(store.add_minute(minute, keep), failure, recovery);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => is_running = false,
+        }
+        let begun = Instant::now();
+        if begun >= next || !is_running {
+            let (failure, recovery) = (
+                "cannot store the charts of incidents",
+                "the charts of incidents can be stored again",
+            );
+            of_points.log(store.store_points(), failure, recovery);
+            // Many active alerts must not keep the disk busy.
+            next = Instant::now() + POINTS.max(SHARE * begun.elapsed());
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use srlg_alerts::status::overview::{
-        ExporterOverview, InputOverview, NetworkOverview, TopHost, ViewOverview,
-    };
-    use srlg_input::contact::Name;
+    use srlg_alerts::status::overview::{ExporterOverview, InputOverview, ViewOverview};
+    use srlg_alerts::status::recent::{RecentCounts, RecentRates, SliceCounts};
     use srlg_notify::store::series::MinuteRange;
 
-    fn overview(now_s: u64, super_points: usize, largest: f64, records: u64) -> Overview {
-        let top = TopHost {
-            host: Name::Address([192, 0, 2, 7].into()),
-            label: None,
-            cardinality: largest,
-            std_error: 0.0,
-            is_lower_bound: false,
-            is_alert: false,
-            line: Vec::new(),
-        };
-        let view = ViewOverview {
-            name: "a".to_owned(),
-            super_points,
-            top: vec![top; super_points.min(1)],
-            ..ViewOverview::default()
-        };
-        let exporter =
-            ExporterOverview { records, ..ExporterOverview::new([198, 51, 100, 1].into()) };
-        Overview {
-            now_ms: now_s * 1_000,
-            views: vec![view],
-            input: InputOverview { contacts: 10 * records, ..InputOverview::default() },
-            exporters: vec![exporter],
-            ..Overview::default()
+    const EXPORTER: [u8; 4] = [198, 51, 100, 1];
+
+    /// Overviews of one view and one exporter.
+    #[derive(Default)]
+    struct Overviews {
+        recent: RecentCounts,
+    }
+
+    impl Overviews {
+        /// Returns the overview after the slice that ended at `now_s`. `counts` are the super points and the largest
+        /// count, or `None` if the input is lost.
+        fn next(&mut self, now_s: u64, counts: Option<(usize, f64)>, records: u64) -> Overview {
+            let time_ms = now_s * 1_000;
+            if let Some((super_points, largest)) = counts {
+                self.recent.add(SliceCounts { time_ms, super_points, largest }, 1_000);
+            }
+            let view = ViewOverview {
+                name: "a".to_owned(),
+                recent: self.recent.clone(),
+                ..ViewOverview::default()
+            };
+            Overview {
+                now_ms: time_ms,
+                slice_ms: 1_000,
+                is_input_lost: counts.is_none(),
+                views: vec![view],
+                input: InputOverview { contacts: 10 * records, ..InputOverview::default() },
+                exporters: vec![ExporterOverview {
+                    records,
+                    ..ExporterOverview::new(EXPORTER.into())
+                }],
+                ..Overview::default()
+            }
         }
     }
 
-    #[test]
-    fn minutes_have_the_largest_values_and_the_rates_of_their_overviews() {
+    /// Returns the stored values of the super points, the largest counts, the records and the contacts.
+    fn recorded(overviews: impl IntoIterator<Item = Overview>) -> [Vec<(u64, f64)>; 4] {
         let store = Store::open(None).unwrap();
         let mut recorder = Recorder::start(store.clone(), Duration::from_secs(86_400)).unwrap();
-        for (now_s, super_points, largest, records) in [
+        overviews.into_iter().for_each(|overview| recorder.record(&overview));
+        drop(recorder);
+        let range = MinuteRange { first: 0, last: 99, step: 1 };
+        [
+            Series::SuperPoints("a".to_owned()),
+            Series::Largest("a".to_owned()),
+            Series::Records(EXPORTER.into()),
+            Series::Contacts,
+        ]
+        .map(|series| store.values(&series, range).unwrap())
+    }
+
+    #[test]
+    fn minutes_have_the_largest_values_and_the_rates_of_their_slices() {
+        let mut overviews = Overviews::default();
+        let overviews = [
             (0, 9, 9.0, 0),
             (65, 1, 5.0, 1_000),
             (90, 3, 4.0, 1_500),
             (125, 0, 0.0, 7_000),
             // The counters of the exporter are reset.
             (180, 2, 8.0, 10),
-            (200, 2, 6.4, 20),
-        ] {
-            recorder.record(&overview(now_s, super_points, largest, records));
-        }
-        drop(recorder);
-        let range = MinuteRange { first: 0, last: 99, step: 1 };
-        let values = |series: Series| store.values(&series, range).unwrap();
-        let view = || "a".to_owned();
-        assert_eq!(values(Series::SuperPoints(view())), [(1, 3.0), (2, 0.0), (3, 2.0)]);
-        assert_eq!(values(Series::Largest(view())), [(1, 5.0), (2, 0.0), (3, 8.0)]);
-        assert_eq!(values(Series::Records([198, 51, 100, 1].into())), [(1, 100.0)]);
-        assert_eq!(values(Series::Contacts), [(1, 1_000.0)]);
+            (200, 2, 6.0, 20),
+        ]
+        .map(|(now_s, super_points, largest, records)| {
+            overviews.next(now_s, Some((super_points, largest)), records)
+        });
+        let [super_points, largest, records, contacts] = recorded(overviews);
+        assert_eq!(super_points, [(1, 3.0), (2, 0.0), (3, 2.0)]);
+        assert_eq!(largest, [(1, 5.0), (2, 0.0), (3, 8.0)]);
+        assert_eq!((records, contacts), (vec![(1, 100.0)], vec![(1, 1_000.0)]));
     }
 
     #[test]
-    fn a_network_has_no_contacts_of_its_own() {
-        let network =
-            Overview { network: Some(NetworkOverview::default()), ..overview(60, 1, 1.0, 1) };
-        let first = Counters::of(&Overview { now_ms: 0, ..network.clone() });
-        let rates = Counters::of(&network).rates(&first);
-        assert!(rates.iter().all(|(series, _)| *series != Series::Contacts), "{rates:?}");
+    fn slices_that_close_between_two_overviews_count() {
+        let mut overviews = Overviews::default();
+        for (second, count) in [(61, 5.0), (62, 900.0), (119, 7.0), (120, 800.0)] {
+            overviews.next(second, Some((1, count)), 0);
+        }
+        let overviews = [61, 121, 181].map(|second| overviews.next(second, Some((1, 6.0)), 0));
+        // The first overview already has all counts, and the last one completes the second minute.
+        assert_eq!(recorded(overviews)[1], [(1, 900.0), (2, 800.0), (3, 6.0)]);
+    }
+
+    #[test]
+    fn a_minute_without_input_has_no_value_and_a_quiet_minute_has_0() {
+        let mut overviews = Overviews::default();
+        let slices = (60..=300).map(|second| {
+            let is_lost = (115..245).contains(&second);
+            // Records arrive in the first and in the last minute.
+            let records = if second < 115 {
+                60
+            } else if second < 245 {
+                115
+            } else {
+                second
+            };
+            overviews.next(second, (!is_lost).then_some((0, 0.0)), records)
+        });
+        let [super_points, largest, records, contacts] = recorded(slices);
+        let known = |values: &[(u64, f64)]| values.iter().map(|it| it.0).collect::<Vec<_>>();
+        assert_eq!(super_points, [(1, 0.0), (4, 0.0), (5, 0.0)]);
+        assert_eq!(largest, super_points);
+        assert_eq!((known(&records), known(&contacts)), (vec![1, 4], vec![1, 4]));
+    }
+
+    #[test]
+    fn minutes_before_the_first_flows_have_no_values() {
+        let mut overviews = Overviews::default();
+        let mut recent = RecentRates::default();
+        let slices = (60..=250).map(|second| {
+            let is_waiting = second <= 200;
+            let records = if is_waiting { 0 } else { second };
+            let overview = overviews.next(second, Some((0, 0.0)), records);
+            let overview = Overview { is_waiting, ..overview };
+            recent.add(&overview);
+            Overview { recent: recent.clone(), ..overview }
+        });
+        let [super_points, .., contacts] = recorded(slices);
+        assert_eq!((super_points, contacts), (vec![(3, 0.0), (4, 0.0)], vec![(3, 40.0)]));
     }
 }

@@ -15,6 +15,7 @@
 //! /api/v1/incidents/ID/acts          actions of users, by POST
 //! /api/v1/incidents/ID/peers.csv     sampled peers
 //! /api/v1/incidents/ID/prefixes.csv  networks of the peers
+//! /api/v1/incidents/ID/series        counts and rates from start to end, also as series.csv
 //! ```
 //!
 //! The server runs in its own thread and runtime. Requests read the latest overview, so they never delay the main loop.
@@ -74,6 +75,7 @@ mod exposition;
 mod history;
 mod metrics;
 pub(crate) mod orders;
+mod recent;
 mod responses;
 mod state;
 pub mod tokens;
@@ -226,6 +228,8 @@ fn router(shared: WebState, visitors: Visitors) -> Router {
         .route("/api/v1/incidents/{id}", get(history::incident))
         .route("/api/v1/incidents/{id}/peers.csv", get(csv::peers))
         .route("/api/v1/incidents/{id}/prefixes.csv", get(csv::prefixes))
+        .route("/api/v1/incidents/{id}/series", get(history::incident_series))
+        .route("/api/v1/incidents/{id}/series.csv", get(csv::series))
         .route("/api/v1/hosts/{address}", get(history::host))
         .route("/api/v1/series", get(history::series))
         .route(

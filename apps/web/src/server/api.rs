@@ -25,7 +25,7 @@ use srlg_alerts::status::overview::TOP;
 use srlg_system::now_ms;
 
 pub(super) async fn unknown() -> Response {
-    let paths = "/, /incident/ID, /host/ADDRESS, /metrics, /healthz, /events and, below /api/v1, status, alerts, top, incidents, incidents/ID, incidents/ID/acts, incidents/ID/peers.csv, incidents/ID/prefixes.csv, hosts/ADDRESS and series";
+    let paths = "/, /incident/ID, /host/ADDRESS, /metrics, /healthz, /events and, below /api/v1, status, alerts, top, incidents, incidents/ID, incidents/ID/acts, incidents/ID/peers.csv, incidents/ID/prefixes.csv, incidents/ID/series, incidents/ID/series.csv, hosts/ADDRESS and series";
     error(StatusCode::NOT_FOUND, &format!("path not found; the paths are {paths}"))
 }
 

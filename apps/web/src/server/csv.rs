@@ -1,4 +1,4 @@
-//! The sampled peers of an incident and their networks, as CSV (RFC 4180).
+//! The sampled peers of an incident, their networks, and its series, as CSV (RFC 4180).
 //!
 //! Invariant: a spreadsheet never interprets a cell as a formula. This matters because AS names come from third
 //! parties.
@@ -9,11 +9,12 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 
-use super::history::with_incident;
+use super::history::{with_incident, with_series};
 use super::state::WebState;
-use srlg_alerts::Status;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::origins::Origin;
+use srlg_alerts::series::AlertSeries;
+use srlg_alerts::{AlertId, Status};
 
 pub(super) async fn peers(
     State(shared): State<WebState>,
@@ -37,6 +38,15 @@ pub(super) async fn prefixes(
     .await
 }
 
+pub(super) async fn series(
+    State(shared): State<WebState>,
+    asked: Result<Path<String>, PathRejection>,
+) -> Response {
+    let usage = "/api/v1/incidents/ID/series.csv";
+    let work = |id, series: &AlertSeries| file(id, "series", &series_rows(series));
+    with_series(&shared, asked, usage, work).await
+}
+
 /// Responds with a CSV file that contains the `rows` of the last detailed notification.
 fn download(
     notifications: &[Notification],
@@ -48,9 +58,14 @@ fn download(
     let Some(notification) = detailed.or(notifications.last()) else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let name = format!("attachment; filename=\"srlg-{}-{what}.csv\"", notification.id);
+    file(notification.id, what, &rows(notification))
+}
+
+/// Responds with a CSV file about an incident.
+fn file(id: AlertId, what: &str, rows: &[Vec<String>]) -> Response {
+    let name = format!("attachment; filename=\"srlg-{id}-{what}.csv\"");
     let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8"), (CONTENT_DISPOSITION, &name)];
-    let lines = rows(notification).into_iter().map(|cells| {
+    let lines = rows.iter().map(|cells| {
         let cells: Vec<String> = cells.iter().map(|cell| escape(cell)).collect();
         cells.join(",") + "\r\n"
     });
@@ -73,6 +88,17 @@ fn prefix_rows(notification: &Notification) -> Vec<Vec<String>> {
         [&[prefix, share.to_string()], &origin[..]].concat()
     });
     [head(&["prefix", "share"])].into_iter().chain(prefixes).collect()
+}
+
+/// Returns the points of a series, oldest first. A missing value is empty.
+fn series_rows(series: &AlertSeries) -> Vec<Vec<String>> {
+    let head = ["time_ms", "peers", "packets_per_second", "bits_per_second"];
+    let text = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let points = series.points().map(|point| {
+        let values = [point.peers, point.packets_per_second, point.bits_per_second];
+        [point.time_ms.to_string()].into_iter().chain(values.map(text)).collect()
+    });
+    [head.map(str::to_owned).to_vec()].into_iter().chain(points).collect()
 }
 
 fn head(first: &[&str]) -> Vec<String> {

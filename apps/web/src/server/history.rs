@@ -1,4 +1,4 @@
-//! The API for stored data: incidents, hosts and values per minute.
+//! The API for stored data: incidents and their series, hosts, and values per minute.
 //!
 //! Queries run in separate threads. They use a read-only connection if the database is on disk. If an active alert is
 //! not stored, for example because the disk is full, it is taken from the overview.
@@ -14,11 +14,13 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 
+use super::recent::RecentValues;
 use super::responses::{error, refuse};
 use super::state::WebState;
 use srlg_alerts::AlertId;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::open::OpenAlert;
+use srlg_alerts::series::AlertSeries;
 use srlg_alerts::status::overview::TopHost;
 use srlg_notify::store::Store;
 use srlg_notify::store::history::{Incident, IncidentFilter};
@@ -109,11 +111,79 @@ pub(super) async fn with_incident(
     usage: &str,
     work: impl FnOnce(IncidentDetail) -> Response,
 ) -> Response {
+    match find(&shared, asked, usage).await {
+        Ok(incident) => work(incident),
+        Err(refused) => refused,
+    }
+}
+
+/// The series of an incident, as columns. A missing value is null.
+#[derive(Debug, Serialize)]
+struct SeriesColumns {
+    /// Length of the longest interval, in milliseconds. A value is the maximum over its interval.
+    step_ms: u64,
+    /// Starts of the intervals, in milliseconds since the Unix epoch.
+    times_ms: Vec<u64>,
+    /// Number of peers within the main window. It is null if the input was lost or no slice closed.
+    peers: Vec<Option<u64>>,
+    packets_per_second: Vec<Option<u64>>,
+    bits_per_second: Vec<Option<u64>>,
+}
+
+impl SeriesColumns {
+    fn of(series: &AlertSeries) -> Self {
+        Self {
+            step_ms: series.step_ms(),
+            times_ms: series.points().map(|point| point.time_ms).collect(),
+            peers: series.points().map(|point| point.peers).collect(),
+            packets_per_second: series.points().map(|point| point.packets_per_second).collect(),
+            bits_per_second: series.points().map(|point| point.bits_per_second).collect(),
+        }
+    }
+}
+
+pub(super) async fn incident_series(
+    State(shared): State<WebState>,
+    asked: Result<Path<String>, PathRejection>,
+) -> Response {
+    let usage = "/api/v1/incidents/ID/series";
+    with_series(&shared, asked, usage, |_, series| Json(SeriesColumns::of(series)).into_response())
+        .await
+}
+
+/// Reads the series of the requested incident and responds with the result of `work`.
+pub(super) async fn with_series(
+    shared: &WebState,
+    asked: Result<Path<String>, PathRejection>,
+    usage: &str,
+    work: impl FnOnce(AlertId, &AlertSeries) -> Response,
+) -> Response {
+    let id = match find(shared, asked, usage).await {
+        // An incident that was found has notifications.
+        Ok(incident) => incident.notifications.first().map(|first| first.id),
+        Err(refused) => return refused,
+    };
+    let Some(id) = id else { return StatusCode::NOT_FOUND.into_response() };
+    let store = shared.store.clone();
+    match spawn_blocking(move || store.alert_series(id)).await {
+        Ok(Ok(series)) => work(id, &series),
+        Ok(Err(failure)) => error(StatusCode::INTERNAL_SERVER_ERROR, &format!("{failure:#}")),
+        Err(failure) => error(StatusCode::INTERNAL_SERVER_ERROR, &failure.to_string()),
+    }
+}
+
+/// Returns the requested incident, or the response that refuses the request.
+async fn find(
+    shared: &WebState,
+    asked: Result<Path<String>, PathRejection>,
+    usage: &str,
+) -> Result<IncidentDetail, Response> {
     let id: AlertId = match asked.map(|Path(id)| id.parse()) {
         Ok(Ok(id)) => id,
-        Ok(Err(reason)) => return refuse(reason, usage),
-        Err(refused) => return refuse(refused.body_text(), usage),
+        Ok(Err(reason)) => return Err(refuse(reason, usage)),
+        Err(refused) => return Err(refuse(refused.body_text(), usage)),
     };
+    let failed = |text: &str| error(StatusCode::INTERNAL_SERVER_ERROR, text);
     let overview = shared.overview();
     let can_act = overview.can_act;
     let alert = overview.alerts.iter().find(|alert| alert.notification.id == id).cloned();
@@ -121,10 +191,8 @@ pub(super) async fn with_incident(
     let found = spawn_blocking(move || store.notifications_of(id)).await;
     let notifications = match found {
         Ok(Ok(notifications)) => notifications,
-        Ok(Err(failure)) => {
-            return error(StatusCode::INTERNAL_SERVER_ERROR, &format!("{failure:#}"));
-        }
-        Err(failure) => return error(StatusCode::INTERNAL_SERVER_ERROR, &failure.to_string()),
+        Ok(Err(failure)) => return Err(failed(&format!("{failure:#}"))),
+        Err(failure) => return Err(failed(&failure.to_string())),
     };
     let mut notifications: Vec<Notification> =
         notifications.into_iter().map(|(_, notification)| notification).collect();
@@ -135,9 +203,9 @@ pub(super) async fn with_incident(
         let text = format!(
             "incident {id} not found; it may be older than the retention time of notifications"
         );
-        return error(StatusCode::NOT_FOUND, &text);
+        return Err(error(StatusCode::NOT_FOUND, &text));
     }
-    work(IncidentDetail { alert, notifications, can_act })
+    Ok(IncidentDetail { alert, notifications, can_act })
 }
 
 #[derive(Deserialize)]
@@ -237,6 +305,8 @@ struct Values {
     /// Flow records per second of the exporter.
     #[serde(skip_serializing_if = "Option::is_none")]
     records: Option<Vec<Option<f64>>>,
+    /// Values of the slices of the last ten minutes.
+    recent: RecentValues,
 }
 
 pub(super) async fn series(
@@ -266,6 +336,8 @@ pub(super) async fn series(
     // A step must not be shorter than a slice.
     let range =
         MinuteRange { step: range.step.max(overview.slice_ms.div_ceil(MINUTE_MS)), ..range };
+    let of_view = view.as_deref().and_then(|view| overview.view(view).ok());
+    let recent = RecentValues::of(&overview, of_view, exporter, from, to);
     read(&shared, move |store| {
         let all = |series: Option<Series>| series.map(|it| spread(store, &it, range)).transpose();
         Ok(Values {
@@ -275,6 +347,7 @@ pub(super) async fn series(
             super_points: all(view.clone().map(Series::SuperPoints))?,
             largest: all(view.map(Series::Largest))?,
             records: all(exporter.map(Series::Records))?,
+            recent,
         })
     })
     .await
