@@ -60,15 +60,20 @@ impl Console {
 
     /// Publishes the overview that `make` returns, if an overview is due.
     pub(crate) fn publish(&mut self, make: impl FnOnce() -> Overview) {
-        let Self { publisher, delivery, .. } = self;
-        publisher.publish(|| Overview {
-            started_ms: self.started_ms,
-            sinks: delivery.overviews(),
-            waiting_notifications: delivery.waiting(),
-            last_reload_ms: self.last_reload_ms,
-            is_last_reload_good: self.is_last_reload_good,
-            is_learning: self.config.general.learn,
-            ..make()
+        let Self { publisher, delivery, config, .. } = self;
+        publisher.publish(|| {
+            let overview = Overview {
+                started_ms: self.started_ms,
+                sinks: delivery.overviews(),
+                waiting_notifications: delivery.waiting(),
+                last_reload_ms: self.last_reload_ms,
+                is_last_reload_good: self.is_last_reload_good,
+                is_learning: config.general.learn,
+                ..make()
+            };
+            let is_of_flows = overview.network.is_none() && config.source.is_exports();
+            let is_waiting = is_of_flows && overview.lacks_first_flows(now_ms());
+            Overview { is_waiting, ..overview }
         });
     }
 

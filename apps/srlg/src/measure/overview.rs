@@ -21,11 +21,7 @@ const SURE_MS: u64 = 10_000;
 impl<C: SliceConsumer> Site<C> {
     /// Returns an overview with the status of `input`, in which the counters of the views are added to `views`. Counts
     /// of exporters that `input` no longer lists are removed, so that they start at 0 if the exporters send again.
-    pub(crate) fn overview(
-        &mut self,
-        input: &InputStatus,
-        mut views: Vec<ViewOverview>,
-    ) -> Overview {
+    pub(crate) fn overview(&mut self, input: &InputStatus, views: Vec<ViewOverview>) -> Overview {
         let exporters: HashSet<_> = input.exporters.iter().map(|it| it.address.ip()).collect();
         // An exporter that `input` does not know yet may already have counts.
         for gone in self.remembered.difference(&exporters) {
@@ -47,17 +43,18 @@ impl<C: SliceConsumer> Site<C> {
             problems.add(ProblemKind::Expired, broker.expired);
             problems.add(ProblemKind::Unread, broker.dropped);
         }
-        for (SiteView { track, detector, .. }, view) in self.views.iter().zip(&mut views) {
+        let views = self.views.iter().zip(views).map(|(SiteView { track, detector, .. }, view)| {
             let counts = &track.filter.counts;
-            view.threshold = detector.params().threshold();
-            view.memory_bytes = detector.memory_bytes() as u64;
-            (view.load, view.share) = (detector.health().load, detector.health().share);
-            view.late = counts.late;
-            view.allowed = counts.allowed;
-            view.without_port = counts.without_port;
-            view.too_late = track.clock().too_late() + counts.too_late;
-            view.future = track.clock().future();
-        }
+            ViewOverview {
+                late: counts.late,
+                allowed: counts.allowed,
+                without_port: counts.without_port,
+                too_late: track.clock().too_late() + counts.too_late,
+                future: track.clock().future(),
+                ..view.with_detector(detector)
+            }
+        });
+        let views: Vec<ViewOverview> = views.collect();
         Overview {
             slice_ms: self.slice_ms(),
             memory_bytes: views.iter().map(|view| view.memory_bytes).sum(),

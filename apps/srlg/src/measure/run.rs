@@ -50,6 +50,7 @@ pub fn run(options: &Options) -> Result<()> {
         has_closed: false,
         look: Every::new(LOOK),
         input: InputStatus::default(),
+        input_ms: None,
     };
     it.console.delivery.deliver(it.monitor.manager(), &ended)?;
     let memory = it.monitor.memory_bytes() as f64 / 1e6;
@@ -99,6 +100,9 @@ struct Loop {
     has_closed: bool,
     look: Every,
     input: InputStatus,
+    /// Time at which `input` was read, in milliseconds since the Unix epoch. `None` in a replay, whose status is read for
+    /// each overview.
+    input_ms: Option<u64>,
 }
 
 impl EventConsumer for Loop {
@@ -112,7 +116,7 @@ impl EventConsumer for Loop {
 
     fn advance(&mut self, now_ns: u64, input: &Input) -> Result<()> {
         if self.look.is_due() {
-            self.input = input.status();
+            (self.input, self.input_ms) = (input.status(), Some(now_ns / 1_000_000));
             self.monitor.observe_input(&self.input, now_ns);
         }
         if let Some(position) = input.position().filter(|_| self.checkpoints.are_kept()) {
@@ -192,7 +196,12 @@ impl Loop {
             if !is_live {
                 self.input = input.status();
             }
-            Overview { is_live, is_checkpoint_failing, ..self.monitor.overview(&self.input) }
+            Overview {
+                is_live,
+                is_checkpoint_failing,
+                exporters_read_ms: self.input_ms,
+                ..self.monitor.overview(&self.input)
+            }
         });
     }
 

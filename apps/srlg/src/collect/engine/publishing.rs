@@ -1,8 +1,6 @@
 //! The overview of a collector, which the web page and the metrics show.
 
-use srlg_alerts::status::overview::{
-    InputOverview, NetworkOverview, Overview, SiteOverview, ViewOverview,
-};
+use srlg_alerts::status::overview::{InputOverview, NetworkOverview, Overview, SiteOverview};
 use srlg_alerts::status::problems::ProblemKind;
 
 use super::Engine;
@@ -13,15 +11,10 @@ impl Engine {
         let Self { console, plan, detectors, manager, progress, .. } = self;
         let network = &plan.network;
         console.publish(|| {
-            let views = detectors.iter().zip(&manager.by_view).map(|(detector, view_alerts)| {
-                ViewOverview {
-                    threshold: detector.params().threshold(),
-                    memory_bytes: detector.memory_bytes() as u64,
-                    load: detector.health().load,
-                    share: detector.health().share,
-                    ..view_alerts.overview(&[])
-                }
-            });
+            let views = detectors
+                .iter()
+                .zip(&manager.by_view)
+                .map(|(detector, view_alerts)| view_alerts.overview(&[]).with_detector(detector));
             let mut views: Vec<_> = views.collect();
             manager.label(&mut views);
             let durable = self.durable.borrow();

@@ -1,9 +1,11 @@
 //! A replay that defers pairs must have the notifications of a replay that closes every slice.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-use srlg_alerts::Status;
+use srlg_alerts::series::{AlertPoint, AlertSeries, OwnedPoint};
+use srlg_alerts::{AlertId, Status};
 use srlg_traffic::synthetic::mix;
 
 use super::*;
@@ -92,6 +94,31 @@ fn deferred_pairs_change_no_notification() {
     assert_eq!(closed(&mut deferred), closed(&mut plain));
     for (plain, deferred) in plain.site.views.iter().zip(&deferred.site.views) {
         assert!(plain.detector.snapshot().unwrap() == deferred.detector.snapshot().unwrap());
+    }
+}
+
+#[test]
+fn the_series_of_an_incident_has_the_count_of_each_notification_and_its_peak() {
+    let mut monitor = monitor();
+    let mut notified = replay(&mut monitor, FLOOD - 30..SECOND_FLOOD + 600);
+    monitor.finish().unwrap();
+    notified.extend(monitor.notifications().unwrap());
+    let mut series: BTreeMap<AlertId, AlertSeries> = BTreeMap::new();
+    for OwnedPoint { owner, point } in monitor.manager_mut().take_points() {
+        series.entry(owner).or_insert_with(|| AlertSeries::new(1_000, point.time_ms)).add(point);
+    }
+    assert_eq!((series.len(), notified.len()), (2, 4));
+    for Notification { id, now_ms, start_ms, main, status, .. } in notified {
+        let points: Vec<AlertPoint> = series[&id].points().collect();
+        let at = points.iter().find(|point| point.time_ms == now_ms).unwrap();
+        assert_eq!(at.peers, Some(main.cardinality.round() as u64));
+        assert_eq!(points[0].time_ms, start_ms);
+        if status == Status::End {
+            let peak = points.iter().find(|point| point.time_ms == main.peak_ms).unwrap();
+            assert_eq!(peak.peers, Some(main.peak.round() as u64));
+            assert_eq!(points.iter().map(|point| point.peers).max(), Some(peak.peers));
+            assert!(points.len() as u64 == (now_ms - start_ms) / 1_000 + 1, "{points:?}");
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use srlg_alerts::notification::{Notification, NotifiedWindow, Rates};
 use srlg_alerts::open::{LiveState, OpenAlert};
 use srlg_alerts::origins::PeerOrigins;
+use srlg_alerts::series::{AlertPoint, OwnedPoint};
 use srlg_alerts::status::overview::{Overview, ViewOverview};
 use srlg_alerts::usual::{HOUR_MS, HourPeaks, HourSeries, HourStore as _, STORED_HOURS, WEEK};
 use srlg_alerts::{AlertId, Status};
@@ -173,6 +174,10 @@ fn series_have_a_value_a_minute_and_null_in_gaps() {
         "super_points": [7.0, 7.0, null, null, 7.0, null],
         "largest": [100_000.0, 100_001.0, null, null, 100_004.0, null],
         "records": [3.0, 3.0, null, null, 3.0, null],
+        // No slice of this program closed in the period.
+        "recent": {
+            "start_ms": to, "step_ms": 1_000, "contacts": [], "super_points": [], "largest": [], "records": [],
+        },
     });
     assert_eq!(values, expected);
     let month = json(&web, &format!("/api/v1/series?from={}&to={to}", to - 30 * 1_440 * MINUTE_MS));
@@ -197,6 +202,7 @@ fn bad_parameters_are_refused_in_one_line() {
         ("incidents?limit=1001", 400),
         ("incidents/x", 400),
         ("incidents/0000000000000000", 404),
+        ("incidents/0000000000000000/series", 404),
         ("hosts/x", 400),
         ("hosts/192.0.2.1?x=1", 400),
         ("hosts/192.0.2.1?view=none", 404),
@@ -236,6 +242,48 @@ fn keep_hours(store: &Store, last: u64) {
     println!("reading what is usual takes {:?}", started.elapsed());
 }
 
+/// Stores series of ten minutes for `incidents` incidents, in turns of 100 active alerts, and of a day for the last one.
+/// Counts and rates vary by up to 10 %. Returns the longest time that storing ten seconds takes.
+fn keep_series(store: &Store, incidents: u64) -> Duration {
+    let mut slowest = Duration::ZERO;
+    let mut random = 1_u64;
+    let mut varied = |value: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        value + value * (random >> 33) / 10 / (1 << 31)
+    };
+    let mut points = |owner: u64, seconds: std::ops::Range<u64>| -> Vec<OwnedPoint> {
+        let (owner, size) = (id(owner), 1 + owner % 40);
+        let point = |second| OwnedPoint {
+            owner,
+            point: AlertPoint {
+                time_ms: 1_700_000_000_000 + second * 1_000,
+                peers: Some(varied(1_000 * size)),
+                packets_per_second: Some(varied(20_000 * size)),
+                bits_per_second: Some(varied(90_000_000 * size)),
+            },
+        };
+        seconds.map(point).collect()
+    };
+    for first in (0..incidents).step_by(100) {
+        // Only the last incidents are stored as often as the program does, because the others would take minutes.
+        let step = if first + 100 < incidents { 100 } else { 10 };
+        for start in (0..600).step_by(step) {
+            let seconds = start..start + step as u64;
+            let added: Vec<OwnedPoint> =
+                (first..first + 100).flat_map(|it| points(it, seconds.clone())).collect();
+            assert_eq!(store.add_points(1_000, &added), 0);
+            let started = Instant::now();
+            store.store_points().unwrap();
+            if step == 10 {
+                slowest = slowest.max(started.elapsed());
+            }
+        }
+    }
+    assert_eq!(store.add_points(1_000, &points(incidents - 1, 600..86_400)), 0);
+    store.store_points().unwrap();
+    slowest
+}
+
 /// `cargo test -p srlg-cli --test site thirty -- --ignored --nocapture`
 #[test]
 #[ignore = "a measurement"]
@@ -243,6 +291,7 @@ fn thirty_days_of_a_busy_site_answer_within_100_ms() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Some(folder.path())).unwrap();
     let (incidents, days, now) = (10_000_u64, 30_u64, now_ms());
+    let bytes = || std::fs::metadata(srlg_notify::store::path(folder.path())).unwrap().len() as f64;
     let template: Notification =
         serde_json::from_str(include_str!("../../../../alerts/src/notification/sample.json"))
             .unwrap();
@@ -296,8 +345,16 @@ fn thirty_days_of_a_busy_site_answer_within_100_ms() {
     }
     let writes = (days * 1_440) as u32;
     println!("writing a minute takes {:?} on average, at most {slowest:?}", total / writes);
-    let bytes = || std::fs::metadata(srlg_notify::store::path(folder.path())).unwrap().len() as f64;
-    println!("the file takes {:.1} MB", bytes() / 1e6);
+    let before = bytes();
+    println!("the file takes {:.1} MB", before / 1e6);
+    let slowest = keep_series(&store, incidents);
+    let ratio = bytes() / before;
+    println!("storing ten seconds of 100 active alerts takes at most {slowest:?}");
+    println!(
+        "with the series of incidents, it takes {:.1} MB, {ratio:.2} times as much",
+        bytes() / 1e6
+    );
+    assert!(ratio <= 1.3);
     keep_hours(&store, now / HOUR_MS);
     println!("with the hours of one view, it takes {:.1} MB", bytes() / 1e6);
     let view = ViewOverview { name: "fan-in".to_owned(), ..ViewOverview::default() };
@@ -315,6 +372,8 @@ fn thirty_days_of_a_busy_site_answer_within_100_ms() {
         "incidents?label=none".to_owned(),
         "incidents?port=tcp/1".to_owned(),
         format!("incidents/{id}"),
+        format!("incidents/{id}/series"),
+        format!("incidents/{:016x}/series", incidents - 1),
         "hosts/10.0.77.1".to_owned(),
         format!("series?view=fan-in&from={day}&to={now}"),
         format!("series?view=fan-in&from={month}&to={now}"),
