@@ -5,6 +5,7 @@
 //! until it is stopped. With `network`, the page shows the overview of a collector. With `large`, the page shows 10,000
 //! incidents from the last 30 days.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
@@ -17,11 +18,13 @@ use serde_json::json;
 use srlg_alerts::LINE;
 use srlg_alerts::notification::Notification;
 use srlg_alerts::open::{LiveState, OpenAlert};
+use srlg_alerts::series::{AlertPoint, OwnedPoint};
 use srlg_alerts::status::overview::{
     DatagramCounts, ExporterOverview, InputOverview, MessageCounts, NetworkOverview, Overview,
     SinkOverview, SiteOverview, SpoolOverview, TopHost, ViewOverview,
 };
 use srlg_alerts::status::problems::{ProblemCounts, ProblemKind, ProblemOverview};
+use srlg_alerts::status::recent::{RecentCounts, RecentRates, SliceCounts};
 use srlg_input::Contact;
 use srlg_input::contact::Sampling;
 use srlg_notify::store::Store;
@@ -42,12 +45,60 @@ fn main() -> Result<()> {
     let web = Web::start(address, Visitors::default(), latest, &store)?;
     println!("the page is at http://{}/", web.address());
     let is_network = env::args().nth(2).is_some_and(|it| it == "network");
+    let mut past = Past { store, rates: RecentRates::default(), counts: BTreeMap::new() };
     for second in LINE as u32.. {
+        // The first overview follows two minutes of other overviews.
+        let age_ms = 1_000 * u64::from((LINE as u32 + PAST).saturating_sub(second));
         let network = is_network.then(|| network(second));
-        overviews.send_replace(Arc::new(Overview { network, ..overview(second)? }));
-        thread::sleep(Duration::from_secs(1));
+        let overview = Overview { network, ..overview(second, now_ms()? - age_ms)? };
+        let overview = past.add(overview);
+        if age_ms == 0 {
+            overviews.send_replace(Arc::new(overview));
+            thread::sleep(Duration::from_secs(1));
+        }
     }
     Ok(())
+}
+
+/// Number of overviews before the first one that is shown.
+const PAST: u32 = 120;
+
+/// Values of former overviews.
+struct Past {
+    store: Store,
+    rates: RecentRates,
+    counts: BTreeMap<String, RecentCounts>,
+}
+
+impl Past {
+    /// Adds the values of `overview`, and returns it with the values of the last ten minutes.
+    fn add(&mut self, mut overview: Overview) -> Overview {
+        let (time_ms, slice_ms) = (overview.now_ms, overview.slice_ms);
+        self.rates.add(&overview);
+        overview.recent = self.rates.clone();
+        let is_input_lost = overview.is_input_lost;
+        for view in &mut overview.views {
+            let counts = self.counts.entry(view.name.clone()).or_default();
+            let largest = view.top.first().map_or(0.0, |host| host.cardinality);
+            let slice = SliceCounts { time_ms, super_points: view.super_points, largest };
+            if !is_input_lost {
+                counts.add(slice, slice_ms);
+            }
+            view.recent = counts.clone();
+        }
+        let points = overview.alerts.iter().map(|alert| {
+            let Notification { id, main, rates, .. } = alert.notification_now().into_owned();
+            let point = AlertPoint {
+                time_ms,
+                peers: (!is_input_lost).then_some(main.cardinality as u64),
+                packets_per_second: rates.packets_per_second.filter(|_| !is_input_lost),
+                bits_per_second: rates.bits_per_second.filter(|_| !is_input_lost),
+            };
+            OwnedPoint { owner: id, point }
+        });
+        self.store.add_points(slice_ms, &points.collect::<Vec<_>>());
+        overview
+    }
 }
 
 fn wave(second: u32, seed: u32) -> f64 {
@@ -55,8 +106,7 @@ fn wave(second: u32, seed: u32) -> f64 {
     1.0 + 0.3 * (second / 17.0 + seed).sin() + 0.1 * (second / 3.0 + seed * seed).sin()
 }
 
-fn overview(second: u32) -> Result<Overview> {
-    let now_ms = now_ms()?;
+fn overview(second: u32, now_ms: u64) -> Result<Overview> {
     let views =
         vec![view("fan-in", 57, second), view("fan-out", 9, second), view("outside", 0, second)];
     let alerts: Result<Arc<[OpenAlert]>> =
@@ -97,6 +147,7 @@ fn view(name: &str, hosts: u32, second: u32) -> ViewOverview {
         name: name.to_owned(),
         window_ms: 60_000,
         threshold,
+        found_from: Some(threshold.into()),
         super_points: hosts as usize,
         top,
         slices,

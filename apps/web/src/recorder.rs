@@ -21,8 +21,8 @@ use srlg_system::pacing::LastError;
 /// Minimum interval at which the points of incidents are stored.
 const POINTS: Duration = Duration::from_secs(10);
 
-/// Minimum time between the ends of two writes of points, as a multiple of the time that a write takes.
-const SHARE: u32 = 20;
+/// Minimum time between two writes of points, as a multiple of the time that a write takes.
+const SHARE: u32 = 5;
 
 /// Maximum number of minutes in the queue between the main loop and the thread.
 const QUEUE: usize = 4;

@@ -19,9 +19,9 @@ use super::Store;
 use srlg_alerts::AlertId;
 use srlg_alerts::series::{AlertPoint, AlertSeries, OwnedPoint};
 
-/// Maximum number of points that wait in memory (about 14 MB). While the database cannot be written, later points are
-/// lost.
-pub const MOST_WAITING_POINTS: usize = 200_000;
+/// Maximum number of points that wait in memory (about 30 MB). It suffices for ten seconds of 40,000 active alerts. While
+/// the database cannot be written, later points are lost.
+pub const MOST_WAITING_POINTS: usize = 400_000;
 
 /// Maximum number of series in a database in memory (at most 8 MB). Later incidents have no series until older ones are
 /// pruned.
