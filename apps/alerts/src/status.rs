@@ -3,3 +3,4 @@
 pub mod overview;
 pub mod problems;
 pub mod recent;
+pub(crate) mod top_hosts;

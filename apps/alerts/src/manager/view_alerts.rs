@@ -17,8 +17,8 @@ use crate::notification::{Context, Evidence, LargestHost, NotifiedWindow, Rates}
 use crate::open::LiveState;
 use crate::rules::Rules;
 use crate::series::{AlertPoint, OwnedPoint};
-use crate::status::overview::TopHosts;
 use crate::status::overview::{AllowOverview, ViewOverview};
+use crate::status::top_hosts::TopHosts;
 use crate::usual::{HOUR_MS, HourSeries, HourStore, UsualCounts};
 use crate::witnesses::AlertedHost;
 use crate::{

@@ -1,30 +1,25 @@
 //! The state that the web page, the metrics and the API show.
-//!
-//! `TopHosts` contains the largest super points of a view.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use ipnet::IpNet;
 use serde::{Deserialize, Serialize, Serializer};
-use srlg_host::report::EstimateRange;
-use srlg_host::{SliceReport, SlidingDetector};
-use srlg_input::contact::{Name, Packing, Sampling};
+use srlg_host::SlidingDetector;
+use srlg_input::contact::{Name, Sampling};
 use srlg_input::flow::Reason;
 use srlg_input::live::{ConnectionCounts, Drops};
 use srlg_input::{BrokerStatus, Status as InputStatus};
 
-use crate::LINE;
 use crate::exporters::NamedExporter;
-use crate::notification::{LargestHost, Unit};
+use crate::notification::Unit;
 use crate::open::OpenAlert;
 use crate::silences::Silence;
 use crate::status::problems::{ProblemCounts, ProblemOverview};
-use crate::status::recent::{RecentCounts, RecentRates, SliceCounts};
+use crate::status::recent::{RecentCounts, RecentRates};
 
 /// Maximum number of exporters on the web page and in the API.
 pub const EXPORTERS: usize = 200;
@@ -241,7 +236,7 @@ pub struct TopHost {
     pub is_lower_bound: bool,
     /// Whether an alert about the host is active.
     pub is_alert: bool,
-    /// Up to [`LINE`] values of `cardinality`, one for each of the last slices, oldest first. A value is 0 if the host
+    /// Up to [`LINE`](crate::LINE) values of `cardinality`, one for each of the last slices, oldest first. A value is 0 if the host
     /// was not among the largest super points of that slice.
     pub line: Vec<u32>,
 }
@@ -510,91 +505,4 @@ pub struct SinkOverview {
     /// Error of the last attempt to send, if that attempt failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-}
-
-/// Maximum number of hosts per slice whose cardinalities are kept for charts.
-const HOSTS: usize = 4 * TOP;
-
-/// The largest super points of a view, and their cardinalities in the last slices.
-#[derive(Debug, Default)]
-pub(crate) struct TopHosts {
-    top: Vec<TopHost>,
-    super_points: usize,
-    close_seconds: f64,
-    recent: RecentCounts,
-    /// Cardinalities of the hosts in each of the last slices, oldest slice first.
-    slices: VecDeque<HashMap<IpAddr, u32>>,
-}
-
-impl TopHosts {
-    pub(crate) fn close(
-        &mut self,
-        report: &SliceReport,
-        packing: Packing,
-        is_alert: impl Fn(IpAddr) -> bool,
-    ) {
-        self.close_seconds = report.stages.total().as_secs_f64();
-        self.super_points = report.super_points.len();
-        let points = &report.super_points[..report.super_points.len().min(HOSTS)];
-        self.push(
-            points.iter().map(|point| (point.host, point.cardinality.round() as u32)).collect(),
-        );
-        let line = |host: &IpAddr| {
-            self.slices.iter().map(|slice| slice.get(host).copied().unwrap_or(0)).collect()
-        };
-        let top = points.iter().take(TOP).map(|point| TopHost {
-            host: packing.name(point.host),
-            label: None,
-            cardinality: point.cardinality,
-            std_error: point.std_error,
-            is_lower_bound: point.range == EstimateRange::Beyond,
-            is_alert: is_alert(point.host),
-            line: line(&point.host),
-        });
-        self.top = top.collect();
-    }
-
-    /// Returns up to `most` hosts of `network` that were reported in the last slice, the largest first.
-    pub(crate) fn largest_in(&self, network: &IpNet, most: usize) -> Vec<LargestHost> {
-        let hosts = self.slices.back().into_iter().flatten();
-        let hosts = hosts.filter(|(host, _)| network.contains(*host));
-        let largest = |(host, count): (&IpAddr, &u32)| LargestHost {
-            host: *host,
-            cardinality: (*count).into(),
-        };
-        let mut hosts: Vec<LargestHost> = hosts.map(largest).collect();
-        hosts.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality).then(a.host.cmp(&b.host)));
-        hosts.truncate(most);
-        hosts
-    }
-
-    /// Adds a slice without super points.
-    pub(crate) fn silence(&mut self) {
-        self.push(HashMap::new());
-        (self.top, self.super_points, self.close_seconds) = (Vec::new(), 0, 0.0);
-    }
-
-    /// Notes that the last slice had data. It ended at `time_ms`, in milliseconds since the Unix epoch.
-    pub(crate) fn record(&mut self, time_ms: u64, slice_ms: u64) {
-        let largest = self.top.first().map_or(0.0, |host| host.cardinality.round());
-        let super_points = self.super_points;
-        self.recent.add(SliceCounts { time_ms, super_points, largest }, slice_ms);
-    }
-
-    fn push(&mut self, slice: HashMap<IpAddr, u32>) {
-        if self.slices.len() == LINE {
-            self.slices.pop_front();
-        }
-        self.slices.push_back(slice);
-    }
-
-    pub(crate) fn overview(&self) -> ViewOverview {
-        ViewOverview {
-            super_points: self.super_points,
-            top: self.top.clone(),
-            close_seconds: self.close_seconds,
-            recent: self.recent.clone(),
-            ..ViewOverview::default()
-        }
-    }
 }
