@@ -16,7 +16,7 @@ use tracing::warn;
 use crate::notification::{Context, Evidence, LargestHost, NotifiedWindow, Rates};
 use crate::open::LiveState;
 use crate::rules::Rules;
-use crate::series::{AlertPoint, OwnedPoint};
+use crate::series::OwnedPoint;
 use crate::status::overview::{AllowOverview, ViewOverview};
 use crate::status::top_hosts::TopHosts;
 use crate::usual::{HOUR_MS, HourSeries, HourStore, UsualCounts};
@@ -26,14 +26,13 @@ use crate::{
     Why, Witnesses,
 };
 
+mod points;
+
 /// Maximum number of slices without input that are processed one by one. Older slices are skipped.
 const MOST_SILENT: u64 = 4_096;
 
 /// Maximum number of hosts that the notification of a network lists.
 const LARGEST: usize = 8;
-
-/// Maximum number of points of alerts that wait until they are read.
-const MOST_UNREAD: usize = 1 << 18;
 
 /// Minimum count of a reported host, as a fraction of [`Rules::least`].
 pub const BELOW_DOWN: f64 = 0.9;
@@ -423,28 +422,6 @@ impl ViewAlerts {
         alerts
     }
 
-    /// Adds a point for each active alert, and for each of `alerts` that ends.
-    fn add_points(&mut self, alerts: &[Alert]) {
-        let (now_ms, is_input_lost) = (self.now_ms(), self.is_input_lost);
-        let point = |owner, count: f64| {
-            let peers = (!is_input_lost).then_some(count.round() as u64);
-            OwnedPoint { owner, point: AlertPoint { peers, ..AlertPoint::gap(now_ms) } }
-        };
-        let ended = alerts.iter().filter(|alert| alert.status == Status::End);
-        let ended = ended.map(|alert| point(alert.id, alert.main().cardinality));
-        let active = self.tracker.live_alerts().filter_map(|(_, id)| {
-            let main = *self.tracker.live(id)?.windows.first()?;
-            Some(point(id, main.cardinality))
-        });
-        let room = MOST_UNREAD.saturating_sub(self.points.len());
-        self.points.extend(active.chain(ended).take(room));
-    }
-
-    /// Returns the points of alerts since the last call, in the order of their times.
-    pub(crate) fn take_points(&mut self) -> Vec<OwnedPoint> {
-        std::mem::take(&mut self.points)
-    }
-
     fn update_top(&mut self, report: &SliceReport, is_input_lost: bool) {
         let Self { shown, tracker, rules, slice_ms, .. } = self;
         shown.close(report, rules.packing(), |host| tracker.is_active(host));
@@ -484,16 +461,7 @@ impl ViewAlerts {
             (id, LiveRates { now, peak })
         });
         self.rates = followed.filter(|(_, rates)| rates.peak.is_known()).collect();
-        let now_ms = self.now_ms();
-        for OwnedPoint { owner, point } in self.points.iter_mut().rev() {
-            if point.time_ms != now_ms {
-                break;
-            }
-            let Rates { packets_per_second, bits_per_second, .. } =
-                self.rates.get(owner).map(|rates| rates.now).unwrap_or_default();
-            (point.packets_per_second, point.bits_per_second) =
-                (packets_per_second, bits_per_second);
-        }
+        self.add_rates();
     }
 
     /// Returns `rates`, or unknown rates while the input is lost. A rate of 0 would look like the end of the attack.

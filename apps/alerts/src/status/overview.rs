@@ -506,3 +506,44 @@ pub struct SinkOverview {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
+
+#[cfg(test)]
+mod tests {
+    use srlg_host::{Config, Device};
+
+    use super::*;
+
+    #[test]
+    fn a_view_lists_hosts_from_its_threshold_on_while_its_detector_has_room() {
+        let detector = SlidingDetector::new(Config::default(), Device::Cpu).unwrap();
+        let view = ViewOverview::default().with_detector(&detector);
+        assert_eq!((view.threshold, view.found_from), (1_024, Some(1_024)));
+    }
+
+    #[test]
+    fn the_first_flows_are_awaited_for_five_minutes() {
+        let young = Overview { started_ms: 1_000, is_live: true, ..Overview::default() };
+        let lacks = |overview: &Overview| {
+            [1_000, FIRST_FLOWS_MS + 999, FIRST_FLOWS_MS + 1_000]
+                .map(|now_ms| overview.lacks_first_flows(now_ms))
+        };
+        assert_eq!(lacks(&young), [true, true, false]);
+        let with_records =
+            ExporterOverview { records: 1, ..ExporterOverview::new([192, 0, 2, 1].into()) };
+        let silent = ExporterOverview::new([192, 0, 2, 2].into());
+        for (overview, expected) in [
+            (Overview { exporters: vec![silent.clone()], ..young.clone() }, true),
+            (Overview { exporters: vec![silent, with_records], ..young.clone() }, false),
+            (
+                Overview {
+                    input: InputOverview { contacts: 1, ..InputOverview::default() },
+                    ..young.clone()
+                },
+                false,
+            ),
+            (Overview { is_live: false, ..young }, false),
+        ] {
+            assert_eq!(lacks(&overview)[0], expected);
+        }
+    }
+}

@@ -101,6 +101,14 @@ fn alerts_start_once_and_end_once_whenever_a_monitor_is_killed() {
     assert!(incidents.iter().all(|it| it.is_over && it.end_ms > Some(it.start_ms)));
     let stored: BTreeSet<String> = incidents.iter().map(|it| it.id.to_string()).collect();
     assert_eq!(stored, ids);
+    for incident in incidents {
+        // Points of the last seconds before a kill are lost.
+        let is_whole = incident.start_ms > restarted_ms;
+        let series = store.alert_series(incident.id).unwrap();
+        let most = series.points().filter_map(|point| point.peers).max();
+        let peak = Some(incident.peak.round() as u64);
+        assert!(if is_whole { most == peak } else { most <= peak }, "{incident:?} {series:?}");
+    }
     let range = MinuteRange { first: 0, last: u64::MAX >> 1, step: 1 };
     let largest = store.values(&Series::Largest("in".to_owned()), range).unwrap();
     assert!(largest.iter().any(|(_, most)| *most >= 50.0), "{largest:?}");

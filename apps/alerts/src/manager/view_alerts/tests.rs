@@ -130,6 +130,23 @@ fn rates_are_unknown_while_the_input_is_lost() {
     assert_eq!(followed[followed.len() - 3..], [(lost, peak), (lost, peak), (rates(3_000), peak)]);
     let notified = view_alerts.changes();
     assert!(notified.iter().all(|(_, context)| context.evidence.rates != rates(0)));
+    // The series and the chart have gaps at the same times.
+    let points = view_alerts.take_points().into_iter().map(|it| it.point);
+    let points: Vec<_> =
+        points.map(|it| (it.time_ms, it.peers.is_some(), it.bits_per_second)).collect();
+    let expected = [
+        (1_000, true, Some(1_000)),
+        (2_000, true, Some(5_000)),
+        (3_000, true, Some(5_000)),
+        (4_000, false, None),
+        (5_000, false, None),
+        (6_000, true, Some(3_000)),
+    ];
+    assert_eq!(points, expected);
+    let recent = view_alerts.overview(&[]).recent;
+    let times: Vec<u64> = recent.since(0).map(|counts| counts.time_ms).collect();
+    assert_eq!(times, [1_000, 2_000, 3_000, 6_000]);
+    assert!(recent.since(0).all(|counts| counts.super_points == 1 && counts.largest > 1_900.0));
 }
 
 #[test]
