@@ -8,6 +8,8 @@ The check fails in any of these cases:
   - The page sends a request to another server.
   - The page has no alerts, super points or history.
   - The page shows a state that differs from its data.
+  - A chart is empty after a reload, or has another range.
+  - Forty active alerts do not fit on a screen of 1920 by 1080 together with a chart, or the largest is not the first.
   - The page is wider than the screen.
   - The first paint of a page takes a second or longer each of five times.
 The pages of an incident and of a host are checked, too. A screenshot of each page on a dark desktop, a light desktop and
@@ -203,6 +205,26 @@ async def act(page, folder):
     await page.check("commented", folder)
 
 
+async def many(page, url, folder):
+    """Checks the list of many alerts on a wide screen, if there are many."""
+    await page.call("Emulation.setDeviceMetricsOverride", width=1920, height=1080, deviceScaleFactor=1, mobile=False)
+    await page.open(url)
+    if not await page.value("byId('alerts').classList.contains('many')"):
+        return
+    ends = await page.value("[byId('alerts').getBoundingClientRect().bottom,"
+                            " document.querySelector('.view canvas').getBoundingClientRect().top + 100]")
+    print(f"many alerts: the list ends at {ends[0]:.0f} px, and a chart is visible at {ends[1]:.0f} px")
+    if max(ends) > 1080:
+        page.problems.append(f"the list of many alerts and a chart do not fit: {ends}")
+    await page.value("byId('alerts-sort').value = 'peers'; byId('alerts-sort').dispatchEvent(new Event('change'))")
+    await page.open(await page.value("location.href"))
+    order = await page.value("[byId('alerts-sort').value, ...[...document.querySelectorAll('#alerts .count')]"
+                             ".map((it) => Number(it.textContent.replaceAll(',', '')))]")
+    if order[0] != "peers" or order[1:] != sorted(order[1:], reverse=True):
+        page.problems.append(f"many alerts are not sorted as asked: {order}")
+    await page.check("many", folder)
+
+
 async def look(socket_url, url, folder, process):
     async with websockets.connect(socket_url, max_size=None) as socket:
         page = Browser(socket)
@@ -246,6 +268,7 @@ async def look(socket_url, url, folder, process):
         if TOKEN:
             await page.open(url)
             await act(page, folder)
+        await many(page, url, folder)
         # After a reload, the page must keep the time zone, and load the charts from the database again.
         await page.open(url)
         await page.value("byId('zone').click()")
@@ -256,6 +279,13 @@ async def look(socket_url, url, folder, process):
             page.problems.append("the time zone is not kept after a reload")
         if AFTER_MINUTES and not await page.until("[...charts].some((chart) => chart.stored[0].length > 0)"):
             page.problems.append("no chart shows values from the database")
+        # A chart shows the last minutes by slice as soon as it is opened, and its range is in the URL.
+        await page.value("byId('span').value = '600'; byId('span').dispatchEvent(new Event('change'))")
+        await page.open(await page.value("location.href"))
+        if await page.value("byId('span').value") != "600":
+            page.problems.append("the range of the charts is not kept after a reload")
+        if AFTER_MINUTES and not await page.until("[...charts].every((chart) => chart.live[0].length > 60)"):
+            page.problems.append("a chart does not show the last minutes by slice")
         problems = page.problems
         if process:
             # The browser also logs the lost connection, which is expected.

@@ -2,8 +2,8 @@
 //! show.
 //!
 //! `cargo run -p srlg-cli --example page [ADDRESS [site|network [large]]]` prints the address of the page and runs
-//! until it is stopped. With `network`, the page shows the overview of a collector. With `large`, the page shows 10,000
-//! incidents from the last 30 days.
+//! until it is stopped. With `network`, the page shows the overview of a collector. With `large`, the page shows 40 active
+//! alerts and 10,000 incidents from the last 30 days.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -37,7 +37,7 @@ fn main() -> Result<()> {
     let (overviews, latest) = channel(Arc::default());
     let store = Store::open(None)?;
     let (start_ms, is_large) = (now_ms()?, env::args().nth(3).is_some_and(|it| it == "large"));
-    let (days, count) = if is_large { (30, 10_000) } else { (2, 200) };
+    let (days, count, alerts) = if is_large { (30, 10_000, 40) } else { (2, 200, 4) };
     (0..count).try_for_each(|at| add_incident(&store, at, count, days, start_ms))?;
     for minute in 0..1_440 {
         store.add_minute(values(start_ms / MINUTE_MS - 1_440 + minute), 1_440)?;
@@ -50,7 +50,7 @@ fn main() -> Result<()> {
         // The first overview follows two minutes of other overviews.
         let age_ms = 1_000 * u64::from((LINE as u32 + PAST).saturating_sub(second));
         let network = is_network.then(|| network(second));
-        let overview = Overview { network, ..overview(second, now_ms()? - age_ms)? };
+        let overview = Overview { network, ..overview(second, now_ms()? - age_ms, alerts)? };
         let overview = past.add(overview);
         if age_ms == 0 {
             overviews.send_replace(Arc::new(overview));
@@ -106,14 +106,16 @@ fn wave(second: u32, seed: u32) -> f64 {
     1.0 + 0.3 * (second / 17.0 + seed).sin() + 0.1 * (second / 3.0 + seed * seed).sin()
 }
 
-fn overview(second: u32, now_ms: u64) -> Result<Overview> {
-    let views =
+fn overview(second: u32, now_ms: u64, alerts: u8) -> Result<Overview> {
+    let mut views =
         vec![view("fan-in", 57, second), view("fan-out", 9, second), view("outside", 0, second)];
+    views[0].alerts = [0, alerts.into(), 0, 0];
     let alerts: Result<Arc<[OpenAlert]>> =
-        (0..4).map(|at| open_alert(at, now_ms, second)).collect();
+        (0..alerts).map(|at| open_alert(at, now_ms, second)).collect();
     Ok(Overview {
         started_ms: now_ms - u64::from(second) * 1_000,
         now_ms,
+        closed_ms: now_ms,
         slice_ms: 1_000,
         is_live: true,
         is_input_lost: second % 60 > 50,
@@ -158,7 +160,6 @@ fn view(name: &str, hosts: u32, second: u32) -> ViewOverview {
         memory_bytes: 31_600_000,
         late: slices * u64::from(hosts),
         too_late: u64::from(hosts) / 9,
-        alerts: [0, 2, 1, 1],
         ..ViewOverview::default()
     }
 }
@@ -187,9 +188,9 @@ fn host(at: u32, second: u32) -> TopHost {
 }
 
 fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
-    let severity = ["critical", "major", "warning", "warning"][usize::from(at)];
+    let severity = ["critical", "major"].get(usize::from(at)).unwrap_or(&"warning");
     let peers: Vec<String> =
-        (0..32).map(|it| format!("203.0.{}.{}", 113 - it, 7 * it + at)).collect();
+        (0..32).map(|it| format!("203.0.{}.{}", 113 - it, (7 * it) ^ at)).collect();
     let origin =
         json!({ "asn": 64500, "as_name": "<b>Example Transit, Inc.</b>", "country": "DE" });
     let origins = peers.iter().take(20).map(|peer| (peer.clone(), origin.clone()));
@@ -199,7 +200,7 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
     } else {
         format!("198.51.100.{at}")
     };
-    let cardinality = 61_234.0 / f64::from(at + 1) * wave(second, at.into());
+    let cardinality = cardinality(at, second);
     let window = |window_ms: u64, cardinality: f64, threshold: f64| {
         json!({
             "window_ms": window_ms, "is_active": true, "cardinality": cardinality, "std_error": cardinality / 240.0,
@@ -237,15 +238,17 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
     alert
 }
 
+fn cardinality(at: u8, second: u32) -> f64 {
+    61_234.0 / f64::from(at + 1) * wave(second, at.into())
+}
+
 /// Returns an active alert whose last notification can be up to nine seconds older than its current counts.
 fn open_alert(at: u8, now_ms: u64, second: u32) -> Result<OpenAlert> {
     let notification =
         |second| -> Result<Notification> { Ok(serde_json::from_value(alert(at, now_ms, second))?) };
     let Notification { windows, rates, .. } = notification(second)?;
-    let count =
-        |second| notification(second).map(|notification| notification.main.cardinality as u32);
-    let line = (second.saturating_sub(LINE as u32 - 1)..=second).map(count);
-    let line = line.collect::<Result<_>>()?;
+    let line = second.saturating_sub(LINE as u32 - 1)..=second;
+    let line = line.map(|second| cardinality(at, second) as u32).collect();
     let live = LiveState { now_ms, windows, line, rates, peak_rates: rates };
     Ok(OpenAlert { notification: Arc::new(notification(second - second % 10)?), live: Some(live) })
 }

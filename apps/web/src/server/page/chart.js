@@ -1,9 +1,9 @@
-// Charts of the stored values per minute and of the slices since then.
+// Charts of the stored minutes, of the last ten minutes by slice, and of the slices since the page was opened.
 "use strict";
 
 const CHART = 168;
 const HOUR_S = 3600;
-const SHORT_S = HOUR_S;
+const GAPS = 3;
 const charts = new Set();
 
 const width = (node) => Math.max(240, node.clientWidth);
@@ -17,10 +17,11 @@ function axisTimes(values, step) {
   });
 }
 
-// A chart of `lines`, each with a label, a colour, a scale and an optional dash. The first scale is on the left.
+// A chart of `lines`, each with a label, a colour, a scale and an optional dash. A fixed line is no data. `titles` are those
+// of the scales. The first scale is on the left. `marks` each have a time and a text.
 class Chart {
-  constructor(node, lines) {
-    Object.assign(this, { node, lines, span: HOUR_S });
+  constructor(node, lines, titles) {
+    Object.assign(this, { node, lines, titles, span: HOUR_S, marks: [], stepS: 1, gaps: element("p", "", "none") });
     this.stored = this.none();
     this.live = this.none();
     this.draw();
@@ -34,10 +35,11 @@ class Chart {
   draw() {
     const soft = color("--soft");
     const axis = { stroke: soft, font: "12px system-ui, sans-serif", ticks: { show: false }, grid: { stroke: color("--line"), width: 1 } };
-    const counts = (_, values) => values.map((value) => (Number.isInteger(value) ? number.format(value) : ""));
+    const counts = (_, values) => values.map((value) => (value >= 1e5 ? quantity(value, "").trim() : Number.isInteger(value) ? number.format(value) : ""));
     const scales = [...new Set(this.lines.map((line) => line.scale))];
     const upTo = { range: (_, __, most) => [0, Math.max(5, (most ?? 0) * 1.1)] };
     this.plot?.destroy();
+    const titled = { labelSize: 18, labelGap: 0, labelFont: axis.font };
     this.plot = new uPlot({
       width: width(this.node), height: CHART,
       cursor: { y: false, drag: { x: false, y: false } },
@@ -49,9 +51,11 @@ class Chart {
       scales: { x: { range: () => this.bounds() }, ...Object.fromEntries(scales.map((scale) => [scale, upTo])) },
       axes: [
         { ...axis, size: 26, space: 70, values: (_, values, __, ___, step) => axisTimes(values, step) },
-        ...scales.map((scale, index) => ({ ...axis, scale, side: index ? 1 : 3, size: index ? 46 : 62, space: 36, values: counts, grid: index ? { show: false } : axis.grid })),
+        ...scales.map((scale, index) => ({ ...axis, ...titled, label: this.titles[index], scale, side: index ? 1 : 3, size: index ? 46 : 62, space: 36, values: counts, grid: index ? { show: false } : axis.grid })),
       ],
+      hooks: { draw: [(plot) => this.drawMarks(plot)] },
     }, this.data(), this.node);
+    this.node.append(this.gaps);
   }
 
   bounds() {
@@ -66,20 +70,60 @@ class Chart {
     return Math.min(this.stored[0][stored] ?? Infinity, this.live[0][0] ?? Infinity);
   }
 
-  // Returns the stored minutes, followed by the slices that this page has received. Long spans contain only minutes.
+  // Returns the stored minutes, followed by slices.
   data() {
-    const [from, to] = this.bounds();
-    const first = this.span > SHORT_S ? Infinity : this.live[0][0] ?? Infinity;
+    const [from] = this.bounds();
+    const first = this.live[0][0] ?? Infinity;
     const known = this.stored[0].findIndex((time) => time >= first);
     const minutes = this.stored.map((values) => values.slice(0, known < 0 ? undefined : known));
-    if (first === Infinity) return minutes;
-    const late = this.live[0].findIndex((time) => time >= from && time <= to);
-    return minutes.map((values, index) => values.concat(this.live[index].slice(Math.max(0, late))));
+    const late = Math.max(0, this.live[0].findIndex((time) => time >= from));
+    return minutes.map((values, index) => values.concat(this.live[index].slice(late)));
+  }
+
+  // Names the last periods without any value, which are gaps in the lines.
+  nameGaps([times, ...all]) {
+    const [from] = this.bounds();
+    const lines = all.filter((_, index) => !this.lines[index].fixed);
+    const found = [];
+    let [isStarted, since] = [false];
+    times.forEach((time, index) => {
+      if (time < from) return;
+      if (lines.every((values) => values[index] == null)) {
+        if (isStarted) since ??= time;
+        return;
+      }
+      if (since !== undefined) found.push(`${timeOf(since * 1e3)} to ${timeOf(time * 1e3)}`);
+      [isStarted, since] = [true];
+    });
+    if (since !== undefined) found.push(`${timeOf(since * 1e3)} on`);
+    write(this.gaps, found.length ? `No data from ${found.slice(-GAPS).join(", ")}${found.length > GAPS ? ", and in earlier periods" : ""}.` : "");
+  }
+
+  drawMarks({ ctx, bbox, valToPos }) {
+    ctx.save();
+    ctx.font = `${Math.round(12 * devicePixelRatio)}px system-ui, sans-serif`;
+    ctx.strokeStyle = ctx.fillStyle = color("--soft");
+    ctx.setLineDash([4, 4]);
+    this.marks.forEach(({ time, text }, index) => {
+      const x = valToPos(time, "x", true);
+      if (!(x >= bbox.left && x <= bbox.left + bbox.width)) return;
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+      const isRight = x > bbox.left + bbox.width / 2;
+      ctx.textAlign = isRight ? "right" : "left";
+      ctx.fillText(text, x + (isRight ? -4 : 4), bbox.top + (12 + 14 * (index % 3)) * devicePixelRatio);
+    });
+    ctx.restore();
   }
 
   show() {
-    this.plot.setData(this.data());
-    if (this.plot.cursor.left === undefined || this.plot.cursor.left < 0) this.plot.setLegend({ idx: this.plot.data[1].findLastIndex((value) => value != null) });
+    const data = this.data();
+    this.plot.setData(data);
+    this.nameGaps(data);
+    // The library draws, and clears the legend, after this task.
+    queueMicrotask(() => this.plot.cursor.left >= 0 || this.plot.setLegend({ idx: data[1].findLastIndex((value) => value != null) }));
   }
 
   // Adds the values of a slice.
@@ -87,17 +131,31 @@ class Chart {
     const [times] = this.live;
     // The time goes backwards if `srlg run` was restarted with older data.
     if (times.length && seconds < times.at(-1)) this.live = this.none();
-    if (seconds === this.live[0].at(-1)) return;
-    this.live[0].push(seconds);
-    values.forEach((value, index) => this.live[index + 1].push(value));
-    while (this.live[0][0] < seconds - SHORT_S) this.live.forEach((values) => values.shift());
+    const before = this.live[0].at(-1);
+    if (seconds <= before) return;
+    // Slices are missing, so the line has a gap.
+    if (seconds - before > 2 * this.stepS) this.add(before + this.stepS, values.map(() => null));
+    this.add(seconds, values);
+    while (this.live[0][0] < seconds - HOUR_S) this.live.forEach((values) => values.shift());
     this.show();
   }
 
-  // Sets the stored values, which have equal intervals. A missing value is null.
-  set(startMs, stepMs, all) {
-    this.stored = [all[0].map((_, index) => (startMs + index * stepMs) / 1e3), ...all];
-    this.end = (startMs + all[0].length * stepMs) / 1e3;
+  add(seconds, values) {
+    this.live[0].push(seconds);
+    values.forEach((value, index) => this.live[index + 1].push(value));
+  }
+
+  // Sets the stored values per minute and the recent values per slice. A missing value is null.
+  set({ start_ms: startMs, step_ms: stepMs, recent }, columns) {
+    const times = (values, start, step) => values.map((_, index) => (start + index * step) / 1e3);
+    const [stored, live] = [columns.stored, columns.recent];
+    this.stored = [times(stored[0], startMs, stepMs), ...stored];
+    this.end = (startMs + stored[0].length * stepMs) / 1e3;
+    this.stepS = recent.step_ms / 1e3;
+    // Slices that came after the answer stay.
+    const newest = this.live;
+    this.live = [times(live[0], recent.start_ms, recent.step_ms), ...live.map((values) => [...values])];
+    newest[0].forEach((time, index) => time > (this.live[0].at(-1) ?? 0) && this.add(time, newest.slice(1).map((values) => values[index])));
     this.show();
   }
 

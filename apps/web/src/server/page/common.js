@@ -153,9 +153,10 @@ function startZone(changed) {
 function lasting(ms) {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`;
-  if (seconds < 172800) return `${Math.floor(seconds / 3600)} h`;
-  return `${Math.floor(seconds / 86400)} d`;
+  const [small, length, large] = seconds < 3600 ? ["", 1, "min"] : seconds < 86400 ? ["min", 60, "h"] : ["h", 24, "d"];
+  const units = Math.floor(seconds / { min: 60, h: 60, d: 3600 }[large]);
+  const [whole, rest] = [Math.floor(units / length), units % length];
+  return `${whole} ${large}${rest ? ` ${rest} ${small}` : ""}`;
 }
 
 // Returns the length of a window as text.

@@ -5,7 +5,9 @@ const REFRESH_MS = 5000;
 const [sort, key] = location.pathname.split("/").slice(-2).map(decodeURIComponent);
 const view = new URLSearchParams(location.search).get("view") ?? "";
 let found;
+let series;
 let peerChart;
+let rateChart;
 
 function title(text) {
   write(byId("title"), text);
@@ -43,16 +45,50 @@ function showPeers({ id, peers, origins = {}, top_prefixes: prefixes }) {
   byId("peers-links").replaceChildren(...links);
 }
 
-function drawPeerChart(notifications, alert) {
-  const points = notifications.filter((notification) => notification.status !== "end").map((notification) => [notification.now_ms / 1e3, notification.cardinality]);
-  if (alert && alert.now_ms / 1e3 > points.at(-1)?.[0]) points.push([alert.now_ms / 1e3, alert.cardinality]);
-  byId("peer-chart-section").hidden = points.length < 2;
-  if (points.length < 2) return;
-  peerChart ??= new Chart(byId("peer-chart"), [{ label: "peers", color: "--accent", scale: "peers" }]);
-  peerChart.stored = [points.map(([time]) => time), points.map(([, count]) => count)];
-  peerChart.end = points.at(-1)[0];
-  peerChart.span = Math.max(60, peerChart.end - points[0][0]);
-  peerChart.show();
+// The moments of an incident that its charts mark.
+function marks(notifications, [times, peers]) {
+  const first = notifications[0];
+  const peak = peers.indexOf(Math.max(...peers));
+  const made = [{ time: first.start_ms / 1e3, text: "start" }];
+  if (peak >= 0) made.push({ time: times[peak], text: `peak ${round(peers[peak])}` });
+  for (const { now_ms: now, status, why } of notifications) {
+    if (status === "end") made.push({ time: now / 1e3, text: "end" });
+    else if (["acknowledged", "silenced"].includes(why)) made.push({ time: now / 1e3, text: why });
+  }
+  return made;
+}
+
+// Draws the series of an incident: its count with the threshold and what is usual, and its rates.
+function drawCharts(notifications) {
+  const { times_ms: ms, peers, packets_per_second: packets, bits_per_second: bits } = series;
+  const times = ms.map((time) => time / 1e3);
+  byId("peer-chart-section").hidden = times.length < 2;
+  if (times.length < 2) return;
+  const [main] = detailed(notifications).windows;
+  const lines = [{ label: "peers", color: "--accent", scale: "peers" }, { label: "threshold", color: "--major", scale: "peers", dash: [5, 3], fixed: true }];
+  if (main.usual) lines.push({ label: "usual, up to", color: "--second", scale: "peers", dash: [2, 3], fixed: true });
+  byId("series-links").replaceChildren(link("Course as CSV", `api/v1/incidents/${notifications[0].id}/series.csv`));
+  const constant = (value) => times.map(() => value);
+  const fill = (chart, columns) => {
+    Object.assign(chart, { stored: [times, ...columns], end: times.at(-1), span: Math.max(60, times.at(-1) - times[0]), marks: marks(notifications, [times, peers]) });
+    chart.show();
+  };
+  peerChart ??= new Chart(byId("peer-chart"), lines, [`${unit(notifications[0])} in ${windowName(main.window_ms)}`]);
+  fill(peerChart, [peers, constant(main.threshold), constant(main.usual?.most)].slice(0, lines.length));
+  byId("rate-chart").hidden = packets.every((value) => value === null) && bits.every((value) => value === null);
+  if (byId("rate-chart").hidden) return;
+  rateChart ??= new Chart(byId("rate-chart"), [{ label: "packets/s", color: "--accent", scale: "packets" }, { label: "bits/s", color: "--second", scale: "bits", dash: [5, 3] }], ["packets/s", "bits/s"]);
+  fill(rateChart, [packets, bits]);
+}
+
+// Shows the buttons for actions. They stay while the same actions are possible, so that they keep their focus.
+function showActs(last) {
+  const acts = byId("acts");
+  const possible = [canAct, last.status === "end", Boolean(last.acknowledged), Boolean(last.silence)].join();
+  acts.hidden = !canAct;
+  if (acts.dataset.possible === possible) return;
+  acts.dataset.possible = possible;
+  acts.replaceChildren(...actButtons(last, reread));
 }
 
 function showIncident({ alert, notifications }) {
@@ -63,9 +99,8 @@ function showIncident({ alert, notifications }) {
   write(byId("state"), isOver ? `over after ${lasted}` : `active for ${lasted}`, isOver ? "good" : "bad");
   list(byId("alerts"), alert ? [alert] : [], (alert) => alert.id, makeAlert, updateAlert);
   write(byId("alerts-none"), alert ? "" : isOver ? end.text : "The latest slice has no counts for this alert.");
-  const links = byId("links");
-  const acts = isOver ? actButtons(end, reread) : [];
-  links.replaceChildren(hostLink(end), ...acts);
+  byId("links").replaceChildren(hostLink(end));
+  showActs(end);
   const details = detailed(notifications);
   // Peers have their own table.
   writeFacts(byId("facts"), { ...details, peers: [] });
@@ -73,7 +108,7 @@ function showIncident({ alert, notifications }) {
   write(byId("notifications-count"), round(notifications.length));
   list(byId("notifications").tBodies[0], [...notifications.keys()], (index) => index, () => row(6), (node, index) => updateNotification(node, notifications[index]));
   for (const part of ["facts", "notifications"]) byId(`${part}-section`).hidden = false;
-  drawPeerChart(notifications, alert);
+  drawCharts(notifications);
 }
 
 // A host
@@ -113,7 +148,9 @@ function show() {
 
 async function reread() {
   try {
-    found = sort === "incident" ? await ask(`incidents/${encodeURIComponent(key)}`, {}) : await ask(`hosts/${encodeURIComponent(key)}`, { view });
+    const path = `${sort}s/${encodeURIComponent(key)}`;
+    found = await ask(path, sort === "incident" ? {} : { view });
+    if (sort === "incident") series = await ask(`${path}/series`, {});
     show();
   } catch (error) {
     if (!found) title(key);

@@ -4,6 +4,8 @@
 const LANES = 14;
 const LANE = 8;
 const REFRESH_MS = 60000;
+// Choices in the list of active alerts.
+const CHOICES = ["alerts-filter", "alerts-sort"];
 const FILTERS = ["host", "network", "label", "view", "port", "kind", "severity"];
 
 const past = { day: undefined, isToday: true, incidents: [], next: null, asked: 0, ids: "" };
@@ -30,10 +32,13 @@ function dayAfter(day, plus) {
 
 const filters = () => Object.fromEntries(FILTERS.map((name) => [name, byId(`filter-${name}`).value.trim()]));
 
-// The URL of the page contains the filters, so that they can be shared and survive a reload.
+// The URL of the page contains the filters, the order of alerts and the range of the charts, so that they can be shared and survive a reload.
 function remember() {
   const kept = new URLSearchParams(Object.entries(filters()).filter(([, value]) => value));
   if (past.day !== today()) kept.set("day", past.day);
+  for (const name of CHOICES) if (byId(name).value) kept.set(name, byId(name).value);
+  const span = byId("span");
+  if (!span.selectedOptions[0].defaultSelected) kept.set("span", span.value);
   history.replaceState(null, "", kept.size ? `?${kept}` : location.pathname);
 }
 
@@ -45,6 +50,9 @@ function recall() {
     if (name === "view" && value) field.append(new Option(value, value));
     field.value = value;
   }
+  for (const name of CHOICES) byId(name).value = given.get(name) ?? "";
+  const span = given.get("span");
+  if ([...byId("span").options].some((option) => option.value === span)) byId("span").value = span;
   const day = given.get("day") ?? "";
   past.day = /^\d{4}-\d\d-\d\d$/.test(day) ? day : today();
   past.isToday = past.day === today();

@@ -102,7 +102,7 @@ function writeFacts(node, notification) {
 function makeAlert() {
   const made = element("details");
   const summary = element("summary");
-  summary.append(element("span", "", "severity"), element("span", "", "host"), element("span", "", "about"), makeLine(), element("span", "", "since"), element("span", "", "windows"));
+  summary.append(element("span", "", "severity"), element("span", "", "host"), element("b", "", "count"), element("span", "", "about"), makeLine(), element("span", "", "since"), element("span", "", "windows"));
   summary.children[1].append(element("b", "", "code"), element("em"));
   const links = element("p", undefined, "links");
   made.append(summary, links, element("dl"));
@@ -112,11 +112,13 @@ function makeAlert() {
 function updateAlert(node, alert) {
   if (node.className !== alert.severity) node.className = alert.severity;
   const [summary, links, all] = node.children;
-  const [severity, name, says, line, since, windows] = summary.children;
+  const [severity, name, count, says, line, since, windows] = summary.children;
   write(severity, alert.severity);
   write(name.children[0], alert.host);
   write(name.children[1], alert.label ?? "");
+  write(count, alert.cardinality ? round(alert.cardinality) : "–");
   write(says, about(alert));
+  says.title = says.textContent;
   updateLine(line, alert.line ?? []);
   write(since, `for ${lasting(alert.duration_ms)}`);
   list(windows, alert.windows, (count) => count.window_ms, () => element("span"), (line, count) => write(line, windowLine(alert, count), count.is_active ? "" : "past"));

@@ -2,6 +2,7 @@
 "use strict";
 
 const ALERTS = 200;
+const CARDS = 10;
 const RATE_MS = 5000;
 const views = new Map();
 const rates = new Map();
@@ -10,25 +11,45 @@ let input;
 
 // Alerts
 
+const ORDERS = {
+  peers: (a, b) => b.cardinality - a.cardinality,
+  start: (a, b) => b.start_ms - a.start_ms,
+  host: (a, b) => a.host.localeCompare(b.host, "en", { numeric: true }),
+};
+
+// Returns the alerts that have all words of the filter, in the chosen order. The server sorts by severity.
+function arrange(alerts) {
+  const words = byId("alerts-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const text = ({ severity, host, label, kind, view }) => [severity, host, label, kind, view].join(" ").toLowerCase();
+  const chosen = alerts.filter((alert) => words.every((word) => text(alert).includes(word)));
+  const order = ORDERS[byId("alerts-sort").value];
+  return order ? chosen.sort(order) : chosen;
+}
+
 function showAlerts(overview) {
   const of = (first) => overview.views.reduce((sum, view) => view.alerts.slice(first).reduce((all, it) => all + it, sum), 0);
   const count = of(0);
   const sent = of(1);
-  const shown = overview.alerts.slice(0, ALERTS);
+  const isMany = count > CARDS;
+  byId("alerts-tools").hidden = !isMany;
+  byId("alerts").classList.toggle("many", isMany);
+  const chosen = isMany ? arrange(overview.alerts) : overview.alerts;
+  const shown = chosen.slice(0, ALERTS);
   write(byId("alerts-count"), round(count));
   const shared = byId("alerts-shared");
   shared.hidden = overview.shared.length === 0;
   write(shared, overview.shared.join(", "));
   list(byId("alerts"), shown, (alert) => alert.id, makeAlert, updateAlert);
-  write(byId("alerts-none"), count === 0 ? "No active alerts." : count > shown.length ? `Alerts not shown here: ${round(count - shown.length)}. See /api/v1/alerts.` : "");
+  const absent = count - shown.length;
+  write(byId("alerts-none"), count === 0 ? "No active alerts." : absent ? `Alerts not shown here: ${round(absent)}. See /api/v1/alerts.` : "");
   document.title = sent ? `(${sent}) srlg` : "srlg";
 }
 
 // Charts of the last minutes, hours or days
 
 const LINES = [
-  { label: "largest", color: "--accent", scale: "hosts" },
-  { label: "super points", color: "--second", scale: "points", dash: [5, 3] },
+  { label: "largest count", color: "--accent", scale: "hosts" },
+  { label: "hosts over the threshold", color: "--second", scale: "points", dash: [5, 3] },
 ];
 const INPUT_LINES = [{ label: "per second", color: "--accent", scale: "rate" }];
 
@@ -41,14 +62,16 @@ function times() {
 }
 
 async function readView(name, chart) {
-  const { start_ms: start, step_ms: step, largest, super_points: points } = await ask("series", { view: name, ...times() });
-  chart.set(start, step, [largest, points]);
+  const answer = await ask("series", { view: name, ...times() });
+  const columns = (from) => [from.largest, from.super_points];
+  chart.set(answer, { stored: columns(answer), recent: columns(answer.recent) });
 }
 
 async function readInput() {
   const exporter = byId("input-of").value;
-  const values = await ask("series", { exporter, ...times() });
-  input.set(values.start_ms, values.step_ms, [exporter ? values.records : values.contacts]);
+  const answer = await ask("series", { exporter, ...times() });
+  const columns = (from) => [exporter ? from.records : from.contacts];
+  input.set(answer, { stored: columns(answer), recent: columns(answer.recent) });
 }
 
 // Reads the data of all charts again. A chart whose data cannot be read does not change.
@@ -60,6 +83,7 @@ async function readCharts() {
 }
 
 function setSpan() {
+  remember();
   charts.forEach((chart) => (chart.span = spanMs() / 1000));
   readCharts();
 }
@@ -85,13 +109,13 @@ function makeView({ name, unit: counted }) {
   const scroll = element("div", undefined, "scroll");
   scroll.tabIndex = 0;
   scroll.setAttribute("role", "region");
-  scroll.setAttribute("aria-label", `${name}: super points`);
+  scroll.setAttribute("aria-label", `${name}: hosts over the threshold`);
   scroll.append(view.table, view.none);
   drawn.classList.add("of-alerts");
   scroll.classList.add("of-alerts");
   section.append(title, view.facts, drawn, scroll);
   byId("views").append(section);
-  view.chart = new Chart(drawn, LINES);
+  view.chart = new Chart(drawn, LINES, [counted === "hosts" ? "peers of a host" : unit({ unit: counted }), "hosts"]);
   view.chart.span = spanMs() / 1000;
   readView(name, view.chart).catch((error) => write(byId("charts-none"), error.message));
   return view;
@@ -134,7 +158,7 @@ function showView(view, now) {
   write(shown.facts, viewFacts(view), view.overloads ? "facts bad" : "facts");
   list(shown.body, view.top, (host) => host.host, makeHost, (node, host) => updateHost(node, host, view.name));
   shown.table.hidden = !view.top.length;
-  write(shown.none, view.top.length ? (view.super_points > view.top.length ? `Hosts not shown: ${round(view.super_points - view.top.length)}.` : "") : "No hosts to show.");
+  write(shown.none, view.top.length ? (view.super_points > view.top.length ? `Hosts not shown: ${round(view.super_points - view.top.length)}.` : "") : view.found_from === null ? "No hosts to show." : `No host has ${round(view.found_from)} or more.`);
   shown.chart.push(now / 1e3, [view.top.length ? view.top[0].cardinality : 0, view.super_points]);
 }
 
@@ -159,7 +183,7 @@ function showInput(overview) {
     if (!known.has(address)) byId("input-of").append(new Option(`flow records from ${withName(address, name)}`, address));
   }
   if (input) return;
-  input = new Chart(byId("input"), INPUT_LINES);
+  input = new Chart(byId("input"), INPUT_LINES, ["per second"]);
   input.span = spanMs() / 1000;
   readInput().catch((error) => write(byId("charts-none"), error.message));
 }
@@ -340,12 +364,20 @@ setInterval(() => {
   if (last?.is_live && byId("state").className !== "bad" && silent > Math.max(10000, 10 * last.slice_ms)) state(`no slice closed for ${lasting(silent)}`, "bad", true);
 }, 1000);
 setInterval(() => last && readCharts(), MINUTE_MS);
+setInterval(() => input && readInput().catch((error) => write(byId("charts-none"), error.message)), RATE_MS);
 startZone(() => {
   if (last) show(last);
   charts.forEach((chart) => chart.draw());
   turnTo(past.isToday ? today() : past.day);
 });
 byId("span").addEventListener("change", setSpan);
+for (const [name, event] of [["filter", "input"], ["sort", "change"]]) {
+  byId(`alerts-${name}`).addEventListener(event, () => {
+    remember();
+    if (last) showAlerts(last);
+  });
+}
+byId("alerts-tools").addEventListener("submit", (event) => event.preventDefault());
 byId("input-of").addEventListener("change", () => readInput().catch((error) => write(byId("charts-none"), error.message)));
 startHistory();
 connect();
