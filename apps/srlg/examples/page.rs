@@ -74,7 +74,7 @@ impl Past {
     /// Adds the values of `overview`, and returns it with the values of the last ten minutes.
     fn add(&mut self, mut overview: Overview) -> Overview {
         let (time_ms, slice_ms) = (overview.now_ms, overview.slice_ms);
-        self.rates.add(&overview);
+        self.rates.add(overview.counters(), overview.slice_ms);
         overview.recent = self.rates.clone();
         let is_input_lost = overview.is_input_lost;
         for view in &mut overview.views {

@@ -75,7 +75,7 @@ impl Publisher {
             overview.can_act = self.web.as_ref().is_some_and(Web::can_be_acted_at);
             self.problems.update_overview(&mut overview, Instant::now());
             self.log_changes(&overview);
-            self.recent.add(&overview);
+            self.recent.add(overview.counters(), overview.slice_ms);
             overview.recent = self.recent.clone();
             self.recorder.record(&overview);
             self.overviews.send_replace(Arc::new(overview));

@@ -45,7 +45,7 @@ struct Running {
 
 impl Running {
     fn new(overview: &Overview) -> Self {
-        let (minute, first) = (overview.now_ms / MINUTE_MS, Counters::of(overview));
+        let (minute, first) = (overview.now_ms / MINUTE_MS, overview.counters());
         Self { minute, most: BTreeMap::new(), first }
     }
 
@@ -98,7 +98,7 @@ impl Recorder {
             let mut next = Running::new(overview);
             next.add(overview);
             if let Some(running) = self.running.replace(next) {
-                let rates = running.rates(&Counters::of(overview));
+                let rates = running.rates(&overview.counters());
                 self.send(running, rates);
             }
         }
@@ -280,7 +280,7 @@ mod tests {
             let records = if is_waiting { 0 } else { second };
             let overview = overviews.next(second, Some((0, 0.0)), records);
             let overview = Overview { is_waiting, ..overview };
-            recent.add(&overview);
+            recent.add(overview.counters(), overview.slice_ms);
             Overview { recent: recent.clone(), ..overview }
         });
         let [super_points, .., contacts] = recorded(slices);

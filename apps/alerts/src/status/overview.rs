@@ -19,7 +19,7 @@ use crate::notification::Unit;
 use crate::open::OpenAlert;
 use crate::silences::Silence;
 use crate::status::problems::{ProblemCounts, ProblemOverview};
-use crate::status::recent::{RecentCounts, RecentRates};
+use crate::status::recent::{Counters, ExporterRecords, RecentCounts, RecentRates};
 
 /// Maximum number of exporters on the web page and in the API.
 pub const EXPORTERS: usize = 200;
@@ -118,6 +118,26 @@ impl Overview {
         let is_young = now_ms.saturating_sub(self.started_ms) < FIRST_FLOWS_MS;
         let has_records = self.exporters.iter().any(|exporter| exporter.records > 0);
         self.is_live && is_young && self.input.contacts == 0 && !has_records
+    }
+
+    /// Returns the counters of the input.
+    pub fn counters(&self) -> Counters {
+        let exporters = self.exporters.iter();
+        let records = exporters.map(|it| ExporterRecords {
+            exporter: it.address,
+            records: it.records,
+            is_silent: it.is_silent,
+        });
+        let mut records: Vec<_> = records.collect();
+        records.sort_unstable_by_key(|it| it.exporter);
+        Counters {
+            now_ms: self.now_ms,
+            contacts: self.network.is_none().then_some(self.input.contacts),
+            read_ms: self.exporters_read_ms.unwrap_or(self.now_ms),
+            records,
+            is_input_lost: self.is_input_lost || self.is_waiting,
+            is_waiting: self.is_waiting,
+        }
     }
 
     /// Returns the overview with at most `alerts` alerts and [`EXPORTERS`] exporters. Of the exporters, silent ones come

@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::overview::Overview;
 use crate::series::interval_ms;
 
 /// Time for which values are kept, in milliseconds.
@@ -99,33 +98,28 @@ pub struct ExporterRate {
 /// Counters of the input at one point in time.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
-    now_ms: u64,
+    pub(super) now_ms: u64,
     /// A collector has no counter of contacts, because the probes count the contacts.
-    contacts: Option<u64>,
+    pub(super) contacts: Option<u64>,
     /// Time at which the counters of exporters were read.
-    read_ms: u64,
-    /// Counters of records, sorted by exporter, and whether the exporter is silent.
-    records: Vec<(IpAddr, u64, bool)>,
-    is_input_lost: bool,
+    pub(super) read_ms: u64,
+    /// Sorted by exporter.
+    pub(super) records: Vec<ExporterRecords>,
+    /// Whether no data arrives, or has arrived yet.
+    pub(super) is_input_lost: bool,
+    /// Whether no data has arrived yet.
+    pub(super) is_waiting: bool,
+}
+
+/// The counter of records of an exporter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ExporterRecords {
+    pub(super) exporter: IpAddr,
+    pub(super) records: u64,
+    pub(super) is_silent: bool,
 }
 
 impl Counters {
-    /// Returns the counters in `overview`.
-    #[must_use]
-    pub fn of(overview: &Overview) -> Self {
-        let exporters = overview.exporters.iter();
-        let mut records: Vec<_> =
-            exporters.map(|it| (it.address, it.records, it.is_silent)).collect();
-        records.sort_unstable();
-        Self {
-            now_ms: overview.now_ms,
-            contacts: overview.network.is_none().then_some(overview.input.contacts),
-            read_ms: overview.exporters_read_ms.unwrap_or(overview.now_ms),
-            records,
-            is_input_lost: overview.is_input_lost || overview.is_waiting,
-        }
-    }
-
     /// Returns the contacts per second since `first`. A counter that was reset has no rate. A lost input has no rate.
     #[must_use]
     pub fn contacts_since(&self, first: &Self) -> Option<f64> {
@@ -139,10 +133,11 @@ impl Counters {
     #[must_use]
     pub fn records_since(&self, first: &Self) -> Vec<ExporterRate> {
         let Some(time_ms) = self.read_ms.checked_sub(first.read_ms) else { return Vec::new() };
-        let rates = self.records.iter().filter_map(|&(exporter, last, is_silent)| {
-            let at = first.records.binary_search_by_key(&exporter, |it| it.0).ok()?;
-            let rate = rate(last, first.records[at].1, time_ms)?;
-            let is_known = rate > 0.0 || !(is_silent || self.is_input_lost);
+        let rates = self.records.iter().filter_map(|last| {
+            let exporter = last.exporter;
+            let at = first.records.binary_search_by_key(&exporter, |it| it.exporter).ok()?;
+            let rate = rate(last.records, first.records[at].records, time_ms)?;
+            let is_known = rate > 0.0 || !(last.is_silent || self.is_input_lost);
             is_known.then_some(ExporterRate { exporter, rate })
         });
         let mut rates: Vec<_> = rates.collect();
@@ -158,18 +153,18 @@ fn rate(last: u64, first: u64, time_ms: u64) -> Option<f64> {
 }
 
 impl RecentRates {
-    /// Adds the rates since the last overview. An overview without a new slice changes nothing.
-    pub fn add(&mut self, overview: &Overview) {
-        if overview.is_waiting {
-            self.waited_ms = overview.now_ms;
+    /// Adds the rates from the last counters to these, which were read after a slice of `slice_ms`. Counters without a new
+    /// slice change nothing.
+    pub fn add(&mut self, mut counters: Counters, slice_ms: u64) {
+        if counters.is_waiting {
+            self.waited_ms = counters.now_ms;
         }
-        let is_new = self.last.as_ref().is_none_or(|last| last.now_ms < overview.now_ms);
-        if overview.now_ms == 0 || !is_new {
+        let is_new = self.last.as_ref().is_none_or(|last| last.now_ms < counters.now_ms);
+        if counters.now_ms == 0 || !is_new {
             return;
         }
-        let step_ms = interval_ms(overview.slice_ms);
-        let time_ms = overview.now_ms / step_ms * step_ms;
-        let mut counters = Counters::of(overview);
+        let step_ms = interval_ms(slice_ms);
+        let time_ms = counters.now_ms / step_ms * step_ms;
         if let Some(last) = &self.last {
             let contacts = counters.contacts_since(last);
             let records = if counters.read_ms > last.read_ms {
@@ -214,7 +209,7 @@ impl RecentRates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::overview::{ExporterOverview, InputOverview, NetworkOverview};
+    use crate::status::overview::{ExporterOverview, InputOverview, NetworkOverview, Overview};
 
     fn counts(time_ms: u64, super_points: usize, largest: f64) -> SliceCounts {
         SliceCounts { time_ms, super_points, largest }
@@ -301,7 +296,7 @@ mod tests {
             silent,
             overview(67_000, 50, &[5]),
         ] {
-            recent.add(&overview);
+            recent.add(overview.counters(), overview.slice_ms);
         }
         assert_eq!(
             rates(&recent),
@@ -324,7 +319,7 @@ mod tests {
             let read_ms = second * 1_000 / 1_100 * 1_100;
             let mut overview = overview(second * 1_000, 0, &[read_ms]);
             overview.exporters_read_ms = Some(read_ms);
-            recent.add(&overview);
+            recent.add(overview.counters(), overview.slice_ms);
         }
         let found = rates(&recent);
         assert_eq!(found.len(), 29);
@@ -336,7 +331,8 @@ mod tests {
         let mut recent = RecentRates::default();
         for second in 1..=700_u64 {
             let records: Vec<u64> = (0..300).map(|at| second * at).collect();
-            recent.add(&overview(second * 1_000, 0, &records));
+            let overview = overview(second * 1_000, 0, &records);
+            recent.add(overview.counters(), overview.slice_ms);
         }
         let all: Vec<&SliceRates> = recent.since(0).collect();
         assert_eq!((all.len(), all[0].time_ms), (600, 101_000));
@@ -350,7 +346,7 @@ mod tests {
         let network = Some(NetworkOverview::default());
         let [first, last] = [0, 60_000].map(|now_ms| {
             let overview = overview(now_ms, now_ms, &[]);
-            Counters::of(&Overview { network: network.clone(), ..overview })
+            Overview { network: network.clone(), ..overview }.counters()
         });
         assert_eq!(last.contacts_since(&first), None);
     }
@@ -361,7 +357,8 @@ mod tests {
         for second in 1..=5_u64 {
             let is_waiting = second <= 3;
             let contacts = if is_waiting { 0 } else { 10 * second };
-            recent.add(&Overview { is_waiting, ..overview(second * 1_000, contacts, &[]) });
+            let overview = Overview { is_waiting, ..overview(second * 1_000, contacts, &[]) };
+            recent.add(overview.counters(), overview.slice_ms);
         }
         assert_eq!(recent.waited_ms(), 3_000);
         let contacts: Vec<_> = recent.since(0).map(|it| it.contacts).collect();

@@ -143,7 +143,7 @@ mod tests {
                 exporters: vec![exporter],
                 ..Overview::default()
             };
-            rates.add(&last);
+            rates.add(last.counters(), last.slice_ms);
         }
         let view = ViewOverview { recent: counts, ..ViewOverview::default() };
         Overview { views: vec![view], recent: rates, ..last }
@@ -192,7 +192,7 @@ mod tests {
     fn slices_before_the_first_flows_are_no_values() {
         let mut overview = overview(100, 103, 0..0);
         let waiting = Overview { now_ms: 104_000, is_waiting: true, ..overview.clone() };
-        overview.recent.add(&waiting);
+        overview.recent.add(waiting.counters(), waiting.slice_ms);
         overview.now_ms = 105_000;
         let values = values(&overview, 0, u64::MAX);
         assert_eq!((&values["start_ms"], &values["largest"]), (&json!(105_000), &json!([null])));
