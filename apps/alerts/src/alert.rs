@@ -202,9 +202,7 @@ impl AlertId {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         }))
     }
-}
 
-impl AlertId {
     /// Returns the bits of the hash.
     #[must_use]
     pub const fn to_bits(self) -> u64 {

@@ -19,8 +19,8 @@ use srlg_system::now_ms;
 pub enum Level {
     /// Green: no problem is known.
     Good,
-    /// Amber: the first flows are awaited, a source is silent or unreadable, input is unused or late, the state cannot be stored, a sink fails, or
-    /// notifications are suppressed.
+    /// Amber: the first flows are awaited, a source is silent or unreadable, input is unused or late, the state cannot
+    /// be stored, a sink fails, or notifications are suppressed.
     Warn,
     /// Red: no data arrives, or no slice closes, so alerts are paused: they neither start nor end.
     Bad,

@@ -97,10 +97,11 @@ impl Recorder {
         if self.running.as_ref().is_none_or(|it| it.minute != overview.now_ms / MINUTE_MS) {
             let mut next = Running::new(overview);
             next.add(overview);
-            if let Some(running) = self.running.replace(next) {
-                let rates = running.rates(&overview.counters());
+            if let Some(running) = self.running.take() {
+                let rates = running.rates(&next.first);
                 self.send(running, rates);
             }
+            self.running = Some(next);
         }
     }
 

@@ -4,7 +4,7 @@
 
 #![allow(unsafe_code, reason = "pairs and bytes are two views of the same memory")]
 
-use super::pairs::Pair;
+use super::pairs::{Family, Pair, PairSlice};
 
 /// Returns the bytes of `pairs`.
 pub(crate) fn as_bytes<P: Pair>(pairs: &[P]) -> &[u8] {
@@ -36,6 +36,27 @@ pub(crate) fn as_mut_pairs<P: Pair>(bytes: &mut [u8]) -> &mut [P] {
     let (before, pairs, after) = unsafe { bytes.align_to_mut() };
     assert!(before.is_empty() && after.is_empty(), "aligned whole pairs");
     pairs
+}
+
+impl<'a> PairSlice<'a> {
+    /// Interprets `bytes` as pairs of `family`.
+    ///
+    /// # Panics
+    /// Panics if `bytes` does not consist of whole pairs or is not aligned to 4 bytes.
+    pub(crate) fn of_bytes(bytes: &'a [u8], family: Family) -> Self {
+        match family {
+            Family::V4 => Self::V4(as_pairs(bytes)),
+            Family::V6 => Self::V6(as_pairs(bytes)),
+        }
+    }
+
+    #[cfg(any(feature = "cuda", test))]
+    pub(crate) fn as_bytes(self) -> &'a [u8] {
+        match self {
+            Self::V4(pairs) => as_bytes(pairs),
+            Self::V6(pairs) => as_bytes(pairs),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use std::net::IpAddr;
 
 use srlg_core::{IpPair, Ipv4Pair, Params};
 
-use super::bytes;
 use crate::error::Error;
 
 /// A type of pair that detectors ingest: [`Ipv4Pair`] for two IPv4 addresses, or [`IpPair`] for any two addresses.
@@ -96,31 +95,12 @@ pub enum PairSlice<'a> {
     V6(&'a [IpPair]),
 }
 
-impl<'a> PairSlice<'a> {
-    /// Interprets `bytes` as pairs of `family`.
-    ///
-    /// # Panics
-    /// Panics if `bytes` does not consist of whole pairs or is not aligned to 4 bytes.
-    pub(crate) fn of_bytes(bytes: &'a [u8], family: Family) -> Self {
-        match family {
-            Family::V4 => Self::V4(bytes::as_pairs(bytes)),
-            Family::V6 => Self::V6(bytes::as_pairs(bytes)),
-        }
-    }
-
+impl PairSlice<'_> {
     #[inline]
     pub(crate) const fn family(self) -> Family {
         match self {
             Self::V4(_) => Family::V4,
             Self::V6(_) => Family::V6,
-        }
-    }
-
-    #[cfg(any(feature = "cuda", test))]
-    pub(crate) fn as_bytes(self) -> &'a [u8] {
-        match self {
-            Self::V4(pairs) => bytes::as_bytes(pairs),
-            Self::V6(pairs) => bytes::as_bytes(pairs),
         }
     }
 }

@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 
-use super::recent::RecentValues;
+use super::recent::Values;
 use super::responses::{error, refuse};
 use super::state::WebState;
 use srlg_alerts::AlertId;
@@ -288,25 +288,13 @@ pub(super) struct SeriesQuery {
     to: Option<u64>,
 }
 
-/// Time series with values at equal intervals. A missing value is null.
+/// The values of a period, one for each step of minutes.
 #[derive(Debug, Serialize)]
-struct Values {
-    /// Time of the first value, in milliseconds since the Unix epoch.
-    start_ms: u64,
-    /// Interval between consecutive values, in milliseconds.
-    step_ms: u64,
-    /// Contacts per second.
-    contacts: Vec<Option<f64>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    super_points: Option<Vec<Option<f64>>>,
-    /// Number of peers of the largest super point of the view, or 0 if there are no super points.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    largest: Option<Vec<Option<f64>>>,
-    /// Flow records per second of the exporter.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    records: Option<Vec<Option<f64>>>,
+struct PeriodValues {
+    #[serde(flatten)]
+    steps: Values,
     /// Values of the slices of the last ten minutes.
-    recent: RecentValues,
+    recent: Values,
 }
 
 pub(super) async fn series(
@@ -337,18 +325,18 @@ pub(super) async fn series(
     let range =
         MinuteRange { step: range.step.max(overview.slice_ms.div_ceil(MINUTE_MS)), ..range };
     let of_view = view.as_deref().and_then(|view| overview.view(view).ok());
-    let recent = RecentValues::of(&overview, of_view, exporter, from, to);
+    let recent = Values::recent(&overview, of_view, exporter, from, to);
     read(&shared, move |store| {
         let all = |series: Option<Series>| series.map(|it| spread(store, &it, range)).transpose();
-        Ok(Values {
+        let steps = Values {
             start_ms: range.first / range.step * range.step * MINUTE_MS,
             step_ms: range.step * MINUTE_MS,
             contacts: spread(store, &Series::Contacts, range)?,
             super_points: all(view.clone().map(Series::SuperPoints))?,
             largest: all(view.map(Series::Largest))?,
             records: all(exporter.map(Series::Records))?,
-            recent,
-        })
+        };
+        Ok(PeriodValues { steps, recent })
     })
     .await
 }

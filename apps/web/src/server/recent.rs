@@ -8,21 +8,23 @@ use srlg_alerts::series::interval_ms;
 use srlg_alerts::status::overview::{Overview, ViewOverview};
 use srlg_alerts::status::recent::{ExporterRate, SliceCounts, SliceRates};
 
-/// Values of slices, up to the last closed slice. A missing value is null.
+/// Time series with values at equal intervals. A missing value is null.
 #[derive(Debug, Serialize)]
-pub(super) struct RecentValues {
+pub(super) struct Values {
     /// Time of the first value, in milliseconds since the Unix epoch.
-    start_ms: u64,
-    /// Interval between consecutive values, in milliseconds: a slice, or about a second if slices are shorter.
-    step_ms: u64,
+    pub(super) start_ms: u64,
+    /// Interval between consecutive values, in milliseconds.
+    pub(super) step_ms: u64,
     /// Contacts per second.
-    contacts: Vec<Option<f64>>,
+    pub(super) contacts: Vec<Option<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    super_points: Option<Vec<Option<f64>>>,
+    pub(super) super_points: Option<Vec<Option<f64>>>,
+    /// Number of peers of the largest super point of the view, or 0 if there are no super points.
     #[serde(skip_serializing_if = "Option::is_none")]
-    largest: Option<Vec<Option<f64>>>,
+    pub(super) largest: Option<Vec<Option<f64>>>,
+    /// Flow records per second of the exporter.
     #[serde(skip_serializing_if = "Option::is_none")]
-    records: Option<Vec<Option<f64>>>,
+    pub(super) records: Option<Vec<Option<f64>>>,
 }
 
 /// A period of equal intervals.
@@ -67,10 +69,11 @@ struct TimedValue {
     value: Option<f64>,
 }
 
-impl RecentValues {
-    /// Returns the values in `overview` from `from_ms` to `to_ms` of the input and, if they are given, of a view and an
-    /// exporter.
-    pub(super) fn of(
+impl Values {
+    /// Returns the values of slices in `overview` from `from_ms` to `to_ms`, up to the last closed slice. They are those
+    /// of the input and, if they are given, of a view and an exporter. If slices are shorter than a second, a value covers
+    /// about a second.
+    pub(super) fn recent(
         overview: &Overview,
         view: Option<&ViewOverview>,
         exporter: Option<IpAddr>,
@@ -151,7 +154,7 @@ mod tests {
 
     fn values(overview: &Overview, from_ms: u64, to_ms: u64) -> serde_json::Value {
         let view = overview.views.first();
-        let values = RecentValues::of(overview, view, Some(EXPORTER.into()), from_ms, to_ms);
+        let values = Values::recent(overview, view, Some(EXPORTER.into()), from_ms, to_ms);
         serde_json::to_value(values).unwrap()
     }
 
@@ -184,7 +187,7 @@ mod tests {
             assert_eq!((&none["largest"], &none["contacts"]), (&empty, &empty));
         }
         let view = ViewOverview::default();
-        let none = RecentValues::of(&Overview::default(), Some(&view), None, 0, u64::MAX);
+        let none = Values::recent(&Overview::default(), Some(&view), None, 0, u64::MAX);
         assert_eq!((none.largest, none.records), (Some(Vec::new()), None));
     }
 
