@@ -7,9 +7,16 @@ set -euo pipefail
 cd "$(dirname "$0")/../srlg-c"
 
 prefix=${1:-/usr/local}
+if [ "$prefix" = --help ]; then
+    sed -n '2,/^set /s/^# //p' "../scripts/${0##*/}"
+    exit
+fi
 libdir=${LIBDIR:-$prefix/lib}
 for path in "$prefix" "$libdir"; do
-    [[ $path == /* ]] || { echo "PREFIX and LIBDIR: must be absolute paths, got $path" >&2; exit 2; }
+    [[ $path == /* && $path != *[[:space:]]* ]] || {
+        echo "PREFIX and LIBDIR: must be absolute paths without spaces, got $path" >&2
+        exit 2
+    }
 done
 to_lib=${DESTDIR:-}$libdir to_include=${DESTDIR:-}$prefix/include to_share=${DESTDIR:-}$prefix/share/srlg
 

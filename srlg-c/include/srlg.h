@@ -61,6 +61,10 @@ typedef enum {
   SRLG_STATUS_DETECTOR_FREED = 16,
   // An error that has no status of its own. The error text describes it.
   SRLG_STATUS_OTHER = 17,
+  // The pairs were ingested, but they are missing from a report that was created before.
+  SRLG_STATUS_LATE = 18,
+  // This or another process already uses the folder of checkpoints.
+  SRLG_STATUS_IN_USE = 19,
 } srlg_status;
 
 // Family of hash functions.
@@ -310,6 +314,20 @@ typedef struct {
   uint32_t reserved;
 } srlg_super_point;
 
+// Options of a slicer. If `grace_ns` or `skew_ns` is 0, its default applies.
+typedef struct {
+  // Size of this struct, in bytes.
+  size_t size;
+  // Length of a slice, in nanoseconds. Slice n starts n slice lengths after the Unix epoch.
+  uint64_t slice_ns;
+  // Time for which a slice stays running after its end, in nanoseconds, so that late pairs still reach its report.
+  // The default is 0.
+  uint64_t grace_ns;
+  // Maximum time by which a timestamp may be ahead of the system clock, in nanoseconds. The default is `grace_ns`,
+  // but at least one second. With a larger value, a wrong clock may close slices before their pairs arrive.
+  uint64_t skew_ns;
+} srlg_slicer_options;
+
 // Handle to a slicer, which assigns pairs to slices by their timestamps and closes the slices of its detector.
 typedef struct {
   // Number of the handle. It is never 0.
@@ -494,18 +512,17 @@ srlg_status srlg_report_health(srlg_report report, srlg_health *health);
 // Frees a report as soon as no call uses it.
 srlg_status srlg_report_free(srlg_report report);
 
-// Creates a slicer for a detector. Slices are `slice_ns` nanoseconds long, and slice n starts n slice lengths after
-// the Unix epoch. A slice stays running for `grace_ns` nanoseconds after its end, so that late pairs still reach its
-// report. Only the slicer may close slices of the detector. The detector continues with its running slice or, if this
-// is slice 0, with the slice of the first timestamp.
+// Creates a slicer for a detector. Only the slicer may close slices of the detector. The detector continues with its
+// running slice or, if this is slice 0, with the slice of the first timestamp, whose window no longer includes pairs
+// that were ingested before.
 srlg_status srlg_slicer_new(srlg_detector detector,
-                            uint64_t slice_ns,
-                            uint64_t grace_ns,
+                            const srlg_slicer_options *options,
                             srlg_slicer *slicer);
 
 // Records `count` pairs that were in contact at `time_ns`, in nanoseconds since the Unix epoch. Before that, closes
-// all slices whose grace has ended by this time. Pairs are dropped if their slice has left the window
-// (SRLG_STATUS_TOO_LATE), or if they are more than a day ahead of the system clock (SRLG_STATUS_FUTURE).
+// all slices whose grace has ended by this time. If the pairs are counted in their slice but missing from a report
+// that was created before, the status is SRLG_STATUS_LATE. Pairs are dropped if their slice has left the window
+// (SRLG_STATUS_TOO_LATE), or if they are ahead of the system clock by more than the skew (SRLG_STATUS_FUTURE).
 srlg_status srlg_slicer_ingest_ipv4(srlg_slicer slicer,
                                     uint64_t time_ns,
                                     const srlg_pair4 *pairs,
@@ -517,8 +534,9 @@ srlg_status srlg_slicer_ingest_ipv6(srlg_slicer slicer,
                                     const srlg_pair6 *pairs,
                                     size_t count);
 
-// Passes all waiting pairs to the detector, so that queries and deltas include them. Closes all slices whose grace has
-// ended by `now_ns`, in nanoseconds since the Unix epoch.
+// Closes all slices whose grace has ended by `now_ns`, in nanoseconds since the Unix epoch. Then passes the waiting
+// pairs of the running slice and of earlier slices to the detector, so that queries, deltas and snapshots include
+// them. Pairs of later slices wait until their slice is running.
 srlg_status srlg_slicer_advance(srlg_slicer slicer,
                                 uint64_t now_ns);
 

@@ -50,6 +50,10 @@ pub enum Status {
     DetectorFreed = 16,
     /// An error that has no status of its own. The error text describes it.
     Other = 17,
+    /// The pairs were ingested, but they are missing from a report that was created before.
+    Late = 18,
+    /// This or another process already uses the folder of checkpoints.
+    InUse = 19,
 }
 
 #[derive(Debug)]
@@ -106,6 +110,7 @@ impl From<Error> for Failure {
             }
             Error::SliceInPast { .. } | Error::LastSlice { .. } => Status::Slice,
             Error::DetectorDropped => Status::DetectorFreed,
+            Error::CheckpointsInUse { .. } => Status::InUse,
             _ => Status::Other,
         };
         Self::new(status, with_sources(&error))

@@ -25,7 +25,8 @@ static void null_pointers(srlg_detector detector) {
     srlg_slicer slicer;
     srlg_checkpoints checkpoints = {0};
     srlg_state_header header = {.size = sizeof header};
-    OK(srlg_slicer_new(detector, 1, 0, &slicer));
+    const srlg_slicer_options options = {.size = sizeof options, .slice_ns = 1};
+    OK(srlg_slicer_new(detector, &options, &slicer));
     OK(srlg_feed_new(detector, 16, &feed));
     OK(srlg_detector_close_slice(detector, &report));
     OK(srlg_detector_delta(detector, 1, &bytes));
@@ -64,7 +65,8 @@ static void null_pointers(srlg_detector detector) {
     EXPECT(NULL_POINTER, srlg_feed_ingest_at_ipv6(feed, 0, NULL, 1));
     EXPECT(NULL_POINTER, srlg_detector_close_slice_within(detector, NULL, 1, &report));
     EXPECT(NULL_POINTER, srlg_detector_close_slice_within(detector, &window, 1, NULL));
-    EXPECT(NULL_POINTER, srlg_slicer_new(detector, 1, 0, NULL));
+    EXPECT(NULL_POINTER, srlg_slicer_new(detector, &options, NULL));
+    EXPECT(NULL_POINTER, srlg_slicer_new(detector, NULL, &slicer));
     EXPECT(NULL_POINTER, srlg_slicer_ingest_ipv4(slicer, 0, NULL, 1));
     EXPECT(NULL_POINTER, srlg_slicer_ingest_ipv6(slicer, 0, NULL, 1));
     EXPECT(NULL_POINTER, srlg_slicer_take_report(slicer, NULL));

@@ -45,7 +45,7 @@ int main(void) {
     srlg_checkpoints checkpoints, again;
     uint32_t restored = 7;
     OK(srlg_checkpoints_open(folder, &checkpoints));
-    EXPECT(OTHER, srlg_checkpoints_open(folder, &again));
+    EXPECT(IN_USE, srlg_checkpoints_open(folder, &again));
     EXPECT(OTHER, srlg_checkpoints_open("/dev/null/folder", &again));
     CHECK(strstr(srlg_last_error(), "(os error ") != NULL); /* the reason of the system follows */
     OK(srlg_checkpoints_restore(checkpoints, detector, &restored));

@@ -23,6 +23,11 @@ int main(void) {
     STRUCT(srlg_report);
     STRUCT(srlg_bytes);
     STRUCT(srlg_slicer);
+    STRUCT(srlg_slicer_options);
+    MEMBER(srlg_slicer_options, size);
+    MEMBER(srlg_slicer_options, slice_ns);
+    MEMBER(srlg_slicer_options, grace_ns);
+    MEMBER(srlg_slicer_options, skew_ns);
     STRUCT(srlg_checkpoints);
     STRUCT(srlg_host);
     STRUCT(srlg_pair4);

@@ -1,6 +1,8 @@
 /* Tests of slice numbers, timestamps and shorter windows. */
 #include "check.h"
 
+#include <time.h>
+
 enum { PEERS = 300, SECOND = 1000000000, HOST = 0x0a000001, OTHER_HOST = 0x0a000002 };
 
 static srlg_pair4 pairs[PEERS];
@@ -71,12 +73,20 @@ static void check_reports(srlg_slicer slicer, uint64_t first, uint64_t end) {
     CHECK(report.id == 0);
 }
 
+static srlg_slicer new_slicer(srlg_detector detector, uint64_t grace_ns, uint64_t skew_ns) {
+    const srlg_slicer_options options = {sizeof options, SECOND, grace_ns, skew_ns};
+    srlg_slicer slicer;
+    OK(srlg_slicer_new(detector, &options, &slicer));
+    return slicer;
+}
+
 static void timestamps(void) {
     const uint64_t start = 1700000000, second = SECOND;
     srlg_detector detector = new_detector();
+    const srlg_slicer_options no_length = {.size = sizeof no_length};
     srlg_slicer slicer;
-    EXPECT(ARGUMENT, srlg_slicer_new(detector, 0, 0, &slicer));
-    OK(srlg_slicer_new(detector, second, second, &slicer));
+    EXPECT(ARGUMENT, srlg_slicer_new(detector, &no_length, &slicer));
+    slicer = new_slicer(detector, second, 0);
     OK(srlg_slicer_advance(slicer, start * second)); /* without effect before the first timestamp */
     make_pairs(HOST);
     OK(srlg_slicer_ingest_ipv4(slicer, start * second, pairs, 100));
@@ -88,13 +98,14 @@ static void timestamps(void) {
     check_reports(slicer, start, start);
     OK(srlg_slicer_ingest_ipv6(slicer, (start + 2) * second, NULL, 0));
     check_reports(slicer, start, start + 1);
+    EXPECT(LATE, srlg_slicer_ingest_ipv4(slicer, start * second, pairs, PEERS));
     EXPECT(TOO_LATE, srlg_slicer_ingest_ipv4(slicer, (start - 4) * second, pairs, 1));
     EXPECT(FUTURE, srlg_slicer_ingest_ipv6(slicer, UINT64_MAX, pairs6, 1));
-    OK(srlg_slicer_ingest_ipv6(slicer, (start - 3) * second, pairs6, PEERS));
+    EXPECT(LATE, srlg_slicer_ingest_ipv6(slicer, (start - 3) * second, pairs6, PEERS));
     OK(srlg_slicer_free(slicer));
 
-    /* A new slicer continues with the running slice. Older timestamps are late. */
-    OK(srlg_slicer_new(detector, second, 0, &slicer));
+    /* A new slicer continues with the running slice. Older pairs are missing from no report of this slicer. */
+    slicer = new_slicer(detector, 0, 0);
     OK(srlg_slicer_ingest_ipv4(slicer, start * second, pairs, PEERS));
     uint64_t running;
     OK(srlg_detector_slice(detector, &running));
@@ -105,6 +116,39 @@ static void timestamps(void) {
     EXPECT(HANDLE, srlg_slicer_advance(slicer, (start + 9) * second));
     OK(srlg_slicer_free(slicer));
     EXPECT(HANDLE, srlg_slicer_advance(slicer, 0));
+}
+
+/* A pair whose clock is ahead is dropped. If the skew allows it, pairs that follow it are late. */
+static void wrong_clock(void) {
+    const uint64_t now = (uint64_t)time(NULL), second = SECOND;
+    make_pairs(HOST);
+    for (uint64_t skew = 0; skew <= 60; skew += 60) {
+        srlg_detector detector = new_detector();
+        srlg_slicer slicer = new_slicer(detector, 2 * second, skew * second);
+        OK(srlg_slicer_ingest_ipv4(slicer, now * second, pairs, 100));
+        if (skew == 0) {
+            EXPECT(FUTURE, srlg_slicer_ingest_ipv4(slicer, (now + 5) * second, pairs, 1));
+            OK(srlg_slicer_ingest_ipv4(slicer, now * second, pairs + 100, PEERS - 100));
+        } else {
+            OK(srlg_slicer_ingest_ipv4(slicer, (now + 5) * second, pairs, 1));
+            EXPECT(LATE, srlg_slicer_ingest_ipv4(slicer, now * second, pairs + 100, PEERS - 100));
+        }
+        OK(srlg_slicer_advance(slicer, (now + 2) * second));
+        CHECK(cardinality(detector, HOST) > 250);
+        OK(srlg_slicer_free(slicer));
+        OK(srlg_detector_free(detector));
+    }
+}
+
+static void foreign_close(void) {
+    const uint64_t start = 1700000000, second = SECOND;
+    srlg_detector detector = new_detector();
+    srlg_slicer slicer = new_slicer(detector, 0, 0);
+    OK(srlg_slicer_ingest_ipv4(slicer, start * second, pairs, 1));
+    OK(srlg_detector_skip_to(detector, start + 1));
+    EXPECT(SLICE, srlg_slicer_advance(slicer, start * second));
+    OK(srlg_slicer_free(slicer));
+    OK(srlg_detector_free(detector));
 }
 
 static void windows(void) {
@@ -134,6 +178,8 @@ static void windows(void) {
 int main(void) {
     slice_numbers();
     timestamps();
+    wrong_clock();
+    foreign_close();
     windows();
     return 0;
 }
