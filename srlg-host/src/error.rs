@@ -144,7 +144,7 @@ pub enum Error {
     /// A snapshot or delta comes from a detector that has a different seed.
     #[error(
         "cannot use the {stored}: its detector has a different hash seed (fingerprint {theirs:#018x}, here \
-         {ours:#018x}); use the same `Config::seed` as that detector"
+         {ours:#018x}); use the same seed as that detector"
     )]
     #[non_exhaustive]
     OtherSeed { stored: StateKind, ours: u64, theirs: u64 },
@@ -225,7 +225,7 @@ pub enum Error {
     )]
     DetectorDropped,
     /// The system cannot provide a random seed.
-    #[error("cannot get randomness from the system; set `Config::seed` to a secret number")]
+    #[error("cannot get randomness from the system; set the seed to a secret number")]
     #[non_exhaustive]
     Randomness { source: std::io::Error },
     /// The length of a slice is out of range.
