@@ -51,5 +51,13 @@ fn main() -> Result<()> {
     }
     slicer.finish(&mut printer)?;
     print(&detector.close_slice()?);
+    let clock = slicer.clock();
+    let dropped = clock.too_late() + clock.future();
+    if clock.late() + dropped > 0 {
+        eprintln!(
+            "{} packets came after the report of their slice; {dropped} were dropped",
+            clock.late()
+        );
+    }
     Ok(())
 }

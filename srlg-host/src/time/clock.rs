@@ -120,7 +120,9 @@ impl SliceClock {
 
     /// Rejects timestamps that are more than `skew` ahead of the system clock ([`Placement::Future`]).
     ///
-    /// For the first timestamp, this is the only limit. A skew of one day is a good choice.
+    /// A wrong timestamp that is accepted closes slices before their pairs have arrived, and these pairs are then late.
+    /// With live traffic, choose a skew of at most the [grace](Self::with_grace) period, so that this cannot happen, and
+    /// call [`advance`](Self::advance) regularly. For the first timestamp, the skew is the only limit.
     #[must_use]
     pub fn with_skew(self, skew: Duration) -> Self {
         Self { skew: Some(nanoseconds(skew)), latest: 0, ..self }

@@ -14,7 +14,8 @@ use crate::ingest::batch::PairBatch;
 
 /// A buffer that assigns pairs to slices by means of a [`SliceClock`] and passes them to a [`SliceSink`].
 ///
-/// Late pairs are assigned to their own slice. Early pairs wait until their slice is running.
+/// Late pairs are assigned to their own slice, but they are missing from earlier reports. Early pairs wait until their
+/// slice is running. The [`clock`](Self::clock) counts late and rejected timestamps.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -73,7 +74,7 @@ impl Slicer {
         Self { clock, slice: 0, running: batch, others: BTreeMap::new(), late: 0 }
     }
 
-    /// Returns the clock, which counts the rejected timestamps.
+    /// Returns the clock, which counts the late and the rejected timestamps.
     #[must_use]
     pub const fn clock(&self) -> &SliceClock {
         &self.clock
