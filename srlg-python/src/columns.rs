@@ -60,9 +60,42 @@ pub(crate) struct Rows {
     details: Vec<Details>,
 }
 
+/// A row of [`Rows`].
+pub(crate) struct Row {
+    pub(crate) time_ns: u64,
+    source: Host,
+    destination: Host,
+    details: Option<Details>,
+}
+
+impl FromIterator<Row> for Rows {
+    fn from_iter<T: IntoIterator<Item = Row>>(rows: T) -> Self {
+        let mut all = Self::default();
+        for Row { time_ns, source, destination, details } in rows {
+            all.times.push(time_ns);
+            all.sources.push(source);
+            all.destinations.push(destination);
+            all.details.extend(details);
+        }
+        all
+    }
+}
+
 impl Rows {
     pub(crate) fn len(&self) -> usize {
         self.sources.len()
+    }
+
+    /// Returns all rows.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row> {
+        let hosts = self.sources.iter().zip(&self.destinations);
+        let rows = self.times.iter().zip(hosts).enumerate();
+        rows.map(|(row, (&time_ns, (&source, &destination)))| Row {
+            time_ns,
+            source,
+            destination,
+            details: self.details.get(row).copied(),
+        })
     }
 
     /// Returns the contacts from row `first` on.

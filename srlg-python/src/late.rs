@@ -45,7 +45,7 @@ pub(crate) struct LateRows {
     policy: LatePolicy,
     /// Length of the detector's window, in slices.
     window: u64,
-    /// Time for which a slice stays running after its end.
+    /// Time for which rows wait for older ones.
     grace: Duration,
     /// Time of the first row of the table.
     first_ns: u64,

@@ -27,6 +27,7 @@ mod columns;
 mod detector;
 mod error;
 mod format;
+mod grace;
 mod hosts;
 mod late;
 mod read;

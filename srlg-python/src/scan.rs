@@ -19,6 +19,7 @@ use crate::blocks::Blocks;
 use crate::columns::Rows;
 use crate::detector::Detector;
 use crate::error::{Error as ModuleError, broken, raised};
+use crate::grace::Grace;
 use crate::late::{LatePolicy, LateRows};
 use crate::report::Report;
 use srlg_input::View;
@@ -32,8 +33,8 @@ use srlg_input::View;
 ///
 /// Rows should be sorted by time. A row is late if it comes after the report of its slice. A row that is late by less
 /// than the window is counted in its own slice, but only in later reports. Other late rows are dropped. The scan counts
-/// the former as `late` and the latter as `too_late`. With `grace`, a length as for `slice`, each slice is closed that
-/// much later, and rows that are late by at most this time are in all reports.
+/// the former as `late` and the latter as `too_late`. With `grace`, a length as for `slice`, rows wait in memory until a
+/// row comes that is newer by more than this time. Rows that are late by at most the grace are then in all reports.
 ///
 /// If rows were late, LateRowsWarning is issued before the report of the last slice, or when the scan is discarded
 /// earlier. If more than 1 % of the rows were late, LateRowsError is raised instead of that report. With
@@ -77,11 +78,11 @@ pub(crate) fn scan<'py>(
     let late = LateRows::new(LatePolicy::parse(late)?, window, grace);
     let slice = slice.map_or(Ok(Duration::from_secs(1)), |slice| length("slice", slice))?;
     let clock = SliceClock::new(slice, window - 1, Duration::MAX).map_err(raised)?;
-    let clock = clock.with_grace(grace);
     let bar = progress_bar(data, progress)?;
     let columns = detector.get().columns(Some(time), source, destination);
     let state = State {
         blocks: Some(Blocks::open(data, columns)?),
+        grace: Grace::new(grace),
         block: Rows::default(),
         next: 0,
         slicer: Slicer::new(clock),
@@ -108,6 +109,7 @@ pub(crate) struct Scan {
 struct State {
     /// The rows that follow, or `None` if all rows were read.
     blocks: Option<Blocks>,
+    grace: Grace,
     block: Rows,
     /// Index of the next row to feed, in `block`.
     next: usize,
@@ -235,11 +237,14 @@ impl State {
             self.end();
             return Ok(());
         };
-        let block = blocks.next_block()?;
-        if block.is_none() {
-            self.blocks = None;
-        }
-        (self.block, self.next) = (block.unwrap_or_default(), 0);
+        self.block = match blocks.next_block()? {
+            Some(block) => self.grace.order(block),
+            None => {
+                self.blocks = None;
+                self.grace.rest()
+            }
+        };
+        self.next = 0;
         if let Some(&time_ns) = self.block.times.first().filter(|_| self.rows == 0) {
             self.late.start(time_ns);
         }

@@ -14,6 +14,8 @@ import numpy
 import numpy.typing
 import pyarrow
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pairs import assert_close, exact, one_host, pairs
 
 import srlg
@@ -172,18 +174,36 @@ def test_rows_within_the_grace_are_in_all_reports(grace: Any) -> None:
     assert (reports.late, reports.too_late) == (0, 0)
 
 
-def test_rows_in_their_order_have_the_reports_of_a_scan_with_grace() -> None:
-    inside, peer = pairs(range(20_000))
-    seconds = in_order(20_000)
-    order = numpy.argsort(seconds + numpy.arange(20_000) % 4 * (seconds > 0), kind="stable")
-    options: Any = {"threshold": 64, "window": WINDOW, "device": "cpu", "inside": "10.0.0.0/8"}
+@given(
+    gaps=st.lists(st.integers(0, 40_000), min_size=1, max_size=60),
+    delays=st.lists(st.integers(0, 5_000), min_size=60, max_size=60),
+)
+def test_with_grace_the_reports_are_those_of_the_sorted_rows(
+    gaps: list[int], delays: list[int]
+) -> None:
+    """The rows come up to 5 s after their times, with any gaps, and the first row need not be the oldest."""
+    times_ms = numpy.repeat(numpy.cumsum(gaps), 70)
+    inside, peer = one_host(len(times_ms))
+    order = numpy.argsort(times_ms + numpy.resize(delays, len(times_ms)), kind="stable")
     found = []
-    for rows, grace in ((slice(None), None), (order, "3s")):
-        times = pyarrow.array(START_S + seconds[rows], pyarrow.timestamp("s"))
+    for rows, grace in ((slice(None), None), (order, "5s")):
+        times = pyarrow.array(START_S * 1000 + times_ms[rows], pyarrow.timestamp("ms"))
         data = pyarrow.table({"t": times, "src": inside[rows], "dst": peer[rows]})
-        found.append(list(scan_table(data, detector=srlg.Detector(**options), grace=grace)))
+        detector = srlg.Detector(threshold=64, window=WINDOW, device="cpu", memory=10**6, pairs=10**4)
+        reports = scan_table(data, detector=detector, grace=grace)
+        found.append(list(reports))
+        assert (reports.late, reports.too_late) == (0, 0)
     assert found[0] == found[1]
-    assert len(found[0]) == 200
+
+
+@pytest.mark.parametrize("row", [0, 5_000])
+def test_with_grace_a_row_far_ahead_makes_no_others_late(row: int) -> None:
+    seconds = in_order(10_000)
+    seconds[row] = YEAR_S
+    reports = scan(seconds, grace="5s")
+    slices = [report.slice - START_S for report in reports if len(report)]
+    assert slices == list(range(100 + WINDOW - 1))
+    assert (reports.late, reports.too_late) == (0, 0)
 
 
 def test_the_warning_names_the_place_of_the_caller() -> None:
