@@ -109,7 +109,7 @@ static void lengths(srlg_detector detector) {
     srlg_estimate estimate = {.size = sizeof estimate};
     EXPECT(ARGUMENT, srlg_detector_cardinality_within(detector, &host, 0, &estimate));
     EXPECT(ARGUMENT, srlg_detector_cardinality_within(detector, &host, 6, &estimate));
-    check_text("window must be 1 to 5 slices, the detector's window, got 6");
+    check_text("number of slices must be 1 to 5, the detector's window, got 6");
     srlg_feed feed;
     EXPECT(MEMORY, srlg_feed_new(detector, SIZE_MAX, &feed));
     srlg_report report;

@@ -126,7 +126,7 @@ pub enum Error {
     )]
     Ipv6InPaper,
     /// The window of a query is longer than the detector's window, or empty.
-    #[error("window must be 1 to {max} slices, the detector's window, got {window}")]
+    #[error("number of slices must be 1 to {max}, the detector's window, got {window}")]
     #[non_exhaustive]
     QueryWindow { window: u32, max: u32 },
     /// A snapshot or delta comes from a detector that has different sizes or a different encoding.

@@ -197,7 +197,7 @@ impl Detector {
         let set = self.arguments.view.set();
         if !set.is_empty() {
             return Err(PyValueError::new_err(format!(
-                "cannot ingest pairs: {} of the detector apply to rows of tables; use ingest_table or scan, or a detector without them",
+                "cannot ingest pairs: the detector has arguments for rows of tables ({}); use ingest_table or scan, or a detector without them",
                 set.join(", ")
             )));
         }
@@ -332,12 +332,23 @@ impl Detector {
     /// `states` is a snapshot, a delta or a list of at most 2**22 pairs as bytes, a detector, or an iterable of these.
     /// Some states may have been merged if the call raises an exception.
     ///
+    /// Detectors whose hosts or peers are of other kinds, such as networks in place of addresses, raise ValueError. Bytes
+    /// do not contain these kinds, so the caller must know them.
+    ///
     /// A state of a slice after the running one raises StateError. With `advance`, the window moves forward to that
     /// slice instead, without any reports.
     #[pyo3(signature = (states, *, advance=false))]
     pub(crate) fn merge(&self, states: &Bound<'_, PyAny>, advance: bool) -> PyResult<()> {
         let py = states.py();
         if let Ok(other) = states.cast::<Self>() {
+            if other.get().selection.names != self.selection.names {
+                let set = |detector: &Self| detector.arguments.view.set().join(", ");
+                return Err(PyValueError::new_err(format!(
+                    "states: must be of a detector with the same kinds of hosts and peers; its arguments for rows of tables are ({}), here ({})",
+                    set(other.get()),
+                    set(self)
+                )));
+            }
             let state = other.get().ask(py, |other| {
                 let slice = other.slice();
                 match other.pairs()? {

@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::fmt::Write;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyIterator, PyList};
 use srlg::SliceReport;
@@ -363,6 +364,20 @@ impl Report {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema); // A producer may ignore this argument.
         capsule::export(py, table::reader(&self.report, self.start_us, self.names)?)
+    }
+
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "cannot pickle a report; pickle report.to_arrow() or report.to_dicts(), or the detector",
+        ))
     }
 
     fn _repr_html_(&self) -> String {

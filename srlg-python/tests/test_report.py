@@ -1,6 +1,8 @@
 """Tests of reports and of queries about hosts."""
 
+import copy
 import dataclasses
+import pickle
 from typing import Any
 
 import duckdb
@@ -107,6 +109,14 @@ def test_many_hosts_can_be_asked_about_at_once(detector: srlg.Detector) -> None:
     assert detector.cardinalities([]) == []
     with pytest.raises(srlg.ConfigError):
         detector.cardinalities(hosts, 11)
+
+
+def test_a_report_can_be_copied_and_names_what_can_be_pickled(detector: srlg.Detector) -> None:
+    report = detector.close_slice()
+    assert copy.copy(report) == copy.deepcopy([report])[0] == report
+    with pytest.raises(TypeError, match="to_arrow"):
+        pickle.dumps(report)
+    assert pickle.loads(pickle.dumps(report.to_dicts())) == report.to_dicts()
 
 
 def test_the_window_slides() -> None:

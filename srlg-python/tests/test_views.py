@@ -196,3 +196,17 @@ def test_arrays_of_pairs_are_rejected_if_options_are_about_rows(option: Any) -> 
     inside, peer = one_host(10)
     with pytest.raises(ValueError, match=f"{next(iter(option))}.*ingest_table"):
         detector.ingest(inside, peer)
+
+
+def test_detectors_of_other_kinds_of_hosts_are_not_merged() -> None:
+    def detector(**options: Any) -> srlg.Detector:
+        return srlg.Detector(threshold=64, device="cpu", **options)
+
+    first, site = detector(), detector(inside="10.0.0.0/8", role="source")
+    first.merge(site)
+    services: dict[str, Any] = {"host": "address+port", "role": "destination", "host_prefix6": 64}
+    for options in (services, {"peer": "port"}, {"host_prefix4": 24}):
+        one, other = detector(**options), detector(**options)
+        with pytest.raises(ValueError, match=f"states: .*{next(iter(options))}"):
+            first.merge(one)
+        one.merge(other)
