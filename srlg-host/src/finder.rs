@@ -111,7 +111,7 @@ impl fmt::Display for Overload {
                 "too many pairs for the memory, so small super points may be missing; configure more memory, or plan for more pairs"
             }
             Self::Raised => {
-                "candidate_limit or hot_limit was exceeded, so small super points may be missing; raise the exceeded limit"
+                "more candidates than the limit, so small super points may be missing; plan for more pairs, or raise candidate_limit or hot_limit"
             }
             Self::Saturated => "too many pairs for the finder, so the search found no hosts; configure a larger finder",
         })
