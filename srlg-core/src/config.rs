@@ -37,7 +37,7 @@ pub enum Scheme {
     /// The default scheme: cells, which contain the hosts, and a counter whose recorders contain an age and a tag of
     /// the host. An estimate counts only the touches of the host itself. See docs/tagged-recorders.md.
     Tagged {
-        /// Binary logarithm of the number of cells. A cell has 8 bytes. With 13 cells per θ distinct pairs in a window,
+        /// Binary logarithm of the number of cells, from 12 to 24. A cell has 8 bytes. With 13 cells per θ distinct pairs in a window,
         /// the finder misses about one in 10,000 hosts with θ peers.
         cell_bits: u32,
         /// Number of lines in the SLEA. A line has 32 recorders. The fine region of a host uses `linear_width / 32`
@@ -84,7 +84,7 @@ impl RsraSizes {
 /// which may be a secret.
 ///
 /// With the feature `serde`, a configuration is written in self-describing formats such as JSON, without the seed. When
-/// it is read, missing fields have their default values. The module `srlg::config::with_seed` writes and needs all
+/// it is read, missing fields have their default values, but a scheme needs all its fields. The module `srlg::config::with_seed` writes and needs all
 /// fields, in any format.
 #[cfg_attr(
     feature = "serde",

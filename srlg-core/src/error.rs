@@ -139,7 +139,7 @@ pub enum ConfigError {
     PlanError { hosts: u32, percent: u64, threshold: u32, most: u32, least: Option<usize> },
     /// No plan has a standard error as small as the one that was asked for. `least` is rounded up.
     #[error(
-        "the standard error for a host with {threshold} peers must be at least {least}, which is possible in much memory"
+        "the standard error for a host with {threshold} peers must be at least {least}, the smallest that is possible in any memory"
     )]
     #[non_exhaustive]
     PlanStdError { threshold: u32, least: u32 },

@@ -8,7 +8,7 @@
 //! A detector works in four steps:
 //!
 //! 1. [`Config`] contains the sizes. [`Config::validate`] checks them and returns [`Params`].
-//! 2. A pair touches [`Recorder`]s in two arrays. Hosts are found in the array of a [`finder`], and their peers are
+//! 2. A pair touches recorders ([`Recorder`]) in two arrays. Hosts are found in the array of a [`finder`], and their peers are
 //!    counted in the array of a [`counter`]. A [`scheme`] combines a finder and a counter.
 //! 3. When a slice closes, the finder returns candidates, and the counter computes a [`Tally`] of each candidate.
 //! 4. [`Params::estimate`] converts a [`Tally`] to a cardinality. Only this step, the computation of loads, plans and

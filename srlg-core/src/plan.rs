@@ -79,7 +79,9 @@ impl Config {
     /// `threshold` peers. The plan uses the tagged scheme, and its expected error is close to the minimum. A table of
     /// plans is in docs/sizing.md.
     ///
-    /// A plan guarantees the following for IPv4 and IPv6 hosts. If `memory` is too small for these guarantees, the
+    /// A plan guarantees the following for IPv4 and IPv6 hosts whose contacts are spread over the window. If a slice is
+    /// closed after all contacts were in its oldest slice, more hosts are missed: see
+    /// `FinderHealth::burst_miss_probability`. A close of each slice finds such hosts earlier. If `memory` is too small for these guarantees, the
     /// error states the minimum memory.
     ///
     /// - At most 1 in 1,000 hosts with 2θ peers is not reported. The finder misses at most 1 in 2,000, for any

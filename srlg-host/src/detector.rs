@@ -261,7 +261,8 @@ impl SlidingDetector {
     ///
     /// If the detector's own window has more than 511 slices (with 64 tags, the default), ages are counted in epochs of
     /// several slices. If only part of an epoch is within `window`, the contacts of this epoch count in proportion to
-    /// that part. This also applies to the running epoch.
+    /// that part. This also applies to the running epoch. The standard error holds only if contacts are spread evenly
+    /// over an epoch. A burst, or contacts at regular times, may be far outside the interval.
     ///
     /// In the paper's scheme, the call reads the whole SLEA once to compute the row setting factors of `window`.
     ///

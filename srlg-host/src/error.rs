@@ -135,8 +135,8 @@ pub enum Error {
     /// `lsb_threshold` depends on the threshold: pairs are sampled with a probability of `2^-lsb_threshold`.
     #[error(
         "cannot use the {stored}: its detector has different sizes (fingerprint {theirs:#018x}, here \
-         {ours:#018x}); use the same sizes, threshold, window and hash as that \
-         detector{}{differences}",
+         {ours:#018x}); use the same sizes, threshold, window, share and \
+         hash as that detector{}{differences}",
         if differences.is_empty() { "" } else { ": here, " }
     )]
     #[non_exhaustive]

@@ -26,8 +26,11 @@ impl Sizes {
     pub(crate) fn differences(theirs: Self, params: &Params) -> String {
         let sizes = params.sizes().into_iter().zip(theirs.0);
         let differ = sizes.filter(|(ours, theirs)| ours.value != theirs.get());
-        let text =
-            |(ours, theirs): (Size, U32)| format!("{} is {}, not {theirs}", ours.name, ours.value);
+        let text = |(ours, theirs): (Size, U32)| {
+            let [ours_text, theirs] =
+                [ours.value, theirs.get()].map(|it| value_text(ours.name, it));
+            format!("{} is {ours_text}, not {theirs}", ours.name)
+        };
         // If the schemes differ, the remaining sizes have different names and cannot be compared.
         let scheme = differ.clone().find(|(ours, _)| ours.name == SCHEME);
         match scheme {
@@ -35,6 +38,16 @@ impl Sizes {
             None => differ.map(text).collect::<Vec<_>>().join("; "),
         }
     }
+}
+
+/// Returns the value of a size as text. Schemes and hashes have names.
+fn value_text(name: &str, value: u32) -> String {
+    let names = match name {
+        SCHEME => ["paper", "tagged"],
+        "hash" => ["murmur", "half-sip13"],
+        _ => return value.to_string(),
+    };
+    names.get(value as usize).map_or_else(|| value.to_string(), |&name| name.to_owned())
 }
 
 impl From<Sizes> for [u32; SIZES] {

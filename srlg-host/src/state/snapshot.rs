@@ -1,5 +1,7 @@
 //! [`Snapshot`]: the whole state of a detector.
 
+use std::fmt;
+
 use srlg_core::{ARRAYS, ArrayShape, Config, Params, RecentRange};
 use zerocopy::IntoBytes;
 
@@ -24,7 +26,7 @@ use crate::shares::{self, Shares};
 /// Merging keeps the more recent word of each recorder, so order and repetition do not matter. The merged recorders are
 /// the same as those of a single detector that saw all the traffic. The super points in all merged snapshots become
 /// candidates for the next report.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Snapshot {
     pub(crate) fingerprints: Fingerprints,
     pub(crate) sizes: Sizes,
@@ -34,6 +36,12 @@ pub struct Snapshot {
     pub(crate) shares: Shares,
     pub(crate) kept: KeptHosts,
     attachment: Vec<u8>,
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot").field("slice", &self.slice).finish_non_exhaustive()
+    }
 }
 
 impl Snapshot {

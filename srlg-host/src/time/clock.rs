@@ -94,6 +94,11 @@ impl SliceClock {
     /// The clock accepts timestamps up to `late_slices` slices late. It also accepts timestamps up to `max_ahead` after
     /// the end of the running slice and its grace period.
     ///
+    /// A wrong timestamp that is accepted moves the clock, so that correct timestamps are then late or too late. After a
+    /// silence longer than `max_ahead`, all timestamps are in the future until [`advance`](Self::advance) is called.
+    /// With live traffic, call `advance` regularly, and choose a `max_ahead` of a few seconds. For recorded traffic,
+    /// choose one that is longer than any silence, and read the counts of late and rejected timestamps at the end.
+    ///
     /// The first timestamp is always accepted, unless [`with_skew`](Self::with_skew) limits it. If the first timestamp
     /// is far in the future, all correct timestamps that follow are too late.
     ///
