@@ -26,6 +26,7 @@ import asyncio
 import base64
 import contextlib
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -33,6 +34,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
 
 import websockets
@@ -68,7 +70,8 @@ class Browser:
         self.number += 1
         await self.socket.send(json.dumps({"id": self.number, "method": method, "params": params}))
         while True:
-            message = json.loads(await self.socket.recv())
+            # A page that is replaced does not answer.
+            message = json.loads(await asyncio.wait_for(self.socket.recv(), 120))
             if message.get("id") == self.number:
                 if "error" in message:
                     raise RuntimeError(f"{method}: {message['error']}")
@@ -203,6 +206,11 @@ async def act(page, folder):
     await press("Comment", "dialog")
     await until("no comment", "[...document.querySelectorAll('#notifications td')].some((it) => it.textContent.endsWith('comment by ann: team red'))")
     await page.check("commented", folder)
+    await press("Rule or allow entry", "main")
+    await until("no lines", "document.querySelectorAll('dialog pre').length === 2")
+    await page.check("rules", folder)
+    lines = await page.value("[...document.querySelectorAll('dialog pre')].map((it) => it.textContent).join('\\n\\n')")
+    (folder / "rules.toml").write_text(lines)
 
 
 async def many(page, url, folder):
@@ -223,6 +231,50 @@ async def many(page, url, folder):
     if order[0] != "peers" or order[1:] != sorted(order[1:], reverse=True):
         page.problems.append(f"many alerts are not sorted as asked: {order}")
     await page.check("many", folder)
+
+
+async def wall(page, url, folder):
+    """Checks the page for a screen on a wall. Its largest text must be readable from four metres."""
+    sizes = [("wall", 1920, 1080), ("wall-4k", 3840, 2160)]
+    for name, width, height in sizes[:None if folder.name == "large" else 1]:
+        await page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        await page.open(f"{url}wall")
+        await page.count(name, {"alerts": "#alerts li", "charts": ".view canvas", "ended": "#ended tr, #ended-none:not(:empty)"})
+        seen = await page.value("""({
+            bottoms: ['#alerts li:last-child', '#ended-section', '.view:last-child .u-legend']
+                .map((of) => document.querySelector(of).getBoundingClientRect().bottom),
+            scroll: document.documentElement.scrollHeight,
+            text: parseFloat(getComputedStyle(document.querySelector('#alerts b')).fontSize),
+        })""")
+        print(f"{name}: {seen}")
+        # At 4 m, a capital letter, which is 0.72 of the font size, must cover 16 minutes of arc. A screen of 55 inches is
+        # 685 mm high.
+        least = 4000 * math.tan(math.radians(16 / 60)) / 0.72 / 685 * height
+        if seen["scroll"] > height or max(seen["bottoms"]) > height or seen["text"] < least:
+            page.problems.append(f"{name}: not all is visible and large: {seen}")
+        await page.check(name, folder)
+
+
+async def restart(page, url, process):
+    """Stops the program and starts it again at the same address. The wall must say so, and follow the new program."""
+    command = pathlib.Path(f"/proc/{process}/cmdline").read_text().split("\0")[:-1]
+    os.kill(process, signal.SIGTERM)
+    if not await page.until("byId('state').textContent === 'connection lost, reconnecting'"):
+        return ["the wall does not show that the connection is lost"]
+    with subprocess.Popen([command[0], url.removeprefix("http://").rstrip("/"), *command[2:]], stdout=subprocess.DEVNULL) as again:
+        try:
+            for _ in range(600):
+                with contextlib.suppress(OSError):  # it has not opened its address yet
+                    await asyncio.to_thread(urllib.request.urlopen, f"{url}api/v1/status")
+                    break
+                await asyncio.sleep(0.1)
+            since = time.monotonic()
+            is_back = await page.until("last && !document.body.classList.contains('stale')")
+            after = time.monotonic() - since
+            print(f"the wall is connected again after {after:.1f} s")
+            return [] if is_back and after < 10 else [f"the wall is connected again after {after:.1f} s"]
+        finally:
+            again.terminate()
 
 
 async def look(socket_url, url, folder, process):
@@ -287,15 +339,11 @@ async def look(socket_url, url, folder, process):
         if AFTER_MINUTES and not await page.until("[...charts].every((chart) => chart.live[0].length > 60)"):
             page.problems.append("a chart does not show the last minutes by slice")
         problems = page.problems
+        await wall(page, url, folder)
         if process:
             # The browser also logs the lost connection, which is expected.
             page.problems = []
-            os.kill(process, signal.SIGTERM)
-            is_shown = await page.until("byId('state').textContent === 'connection lost, reconnecting'")
-            says = await page.value("byId('state').textContent")
-            print(f"after srlg stopped, the page shows: {says}")
-            if not is_shown:
-                problems.append(f"the page does not show that the connection is lost: {says}")
+            problems += await restart(page, url, process)
         page.problems = problems
         page.problems += [f"request to another server: {it}" for it in page.requests
                           if not it.startswith((url, "data:"))]

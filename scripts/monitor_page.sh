@@ -87,3 +87,6 @@ watched() {
 }
 show watched
 TOKEN=$token /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/acting
+# The lines that the page proposes for the incident are valid.
+cat target/monitor-page/acting/rules.toml >>"$state/srlg.toml"
+"$target/srlg" check --config "$state/srlg.toml"

@@ -50,7 +50,9 @@ fn main() -> Result<()> {
         // The first overview follows two minutes of other overviews.
         let age_ms = 1_000 * u64::from((LINE as u32 + PAST).saturating_sub(second));
         let network = is_network.then(|| network(second));
-        let overview = Overview { network, ..overview(second, now_ms()? - age_ms, alerts)? };
+        let started_ms = start_ms - 3_600_000;
+        let overview =
+            Overview { started_ms, network, ..overview(second, now_ms()? - age_ms, alerts)? };
         let overview = past.add(overview);
         if age_ms == 0 {
             overviews.send_replace(Arc::new(overview));
@@ -113,7 +115,6 @@ fn overview(second: u32, now_ms: u64, alerts: u8) -> Result<Overview> {
     let alerts: Result<Arc<[OpenAlert]>> =
         (0..alerts).map(|at| open_alert(at, now_ms, second)).collect();
     Ok(Overview {
-        started_ms: now_ms - u64::from(second) * 1_000,
         now_ms,
         closed_ms: now_ms,
         slice_ms: 1_000,

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! /              the web page
+//! /wall          the page for a screen on a wall
 //! /incident/ID   the page of an incident
 //! /host/ADDRESS  the page of a host
 //! /events        a stream of overviews
@@ -364,18 +365,23 @@ const HTML: &str = "text/html; charset=utf-8";
 const DETAIL: &str = include_str!("server/page/detail.html");
 
 /// Path, content type and content of each file. `page/README.md` names the version of uPlot.
-const FILES: [(&str, &str, &str); 14] = [
+const FILES: [(&str, &str, &str); 19] = [
     ("/", HTML, include_str!("server/page/index.html")),
+    ("/wall", HTML, include_str!("server/page/wall.html")),
     ("/incident/{id}", HTML, DETAIL),
     ("/host/{address}", HTML, DETAIL),
     ("/icon.svg", "image/svg+xml", include_str!("server/page/icon.svg")),
     ("/page.css", STYLE, include_str!("server/page/page.css")),
     ("/common.js", SCRIPT, include_str!("server/page/common.js")),
     ("/acting.js", SCRIPT, include_str!("server/page/acting.js")),
+    ("/rules.js", SCRIPT, include_str!("server/page/rules.js")),
     ("/incident.js", SCRIPT, include_str!("server/page/incident.js")),
     ("/chart.js", SCRIPT, include_str!("server/page/chart.js")),
     ("/history.js", SCRIPT, include_str!("server/page/history.js")),
+    ("/events.js", SCRIPT, include_str!("server/page/events.js")),
     ("/page.js", SCRIPT, include_str!("server/page/page.js")),
+    ("/wall.css", STYLE, include_str!("server/page/wall.css")),
+    ("/wall.js", SCRIPT, include_str!("server/page/wall.js")),
     ("/detail.js", SCRIPT, include_str!("server/page/detail.js")),
     ("/uplot.css", STYLE, include_str!("server/page/uPlot.min.css")),
     ("/uplot.js", SCRIPT, include_str!("server/page/uPlot.iife.min.js")),

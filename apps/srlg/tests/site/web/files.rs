@@ -14,11 +14,23 @@ fn files_of_the_page_are_sent_again_only_when_they_change() {
     let (web, _overviews) = start(overview(now_ms()));
     let (_, _, page) = get(&web, "/");
     let (_, _, detail) = get(&web, "/incident/0123456789abcdef");
-    let styles = ["/icon.svg", "/page.css", "/uplot.css", "/uplot.js", "/common.js"];
-    let scripts = ["/incident.js", "/chart.js", "/history.js", "/page.js", "/detail.js"];
-    for path in styles.into_iter().chain(scripts).chain(["/", "/host/192.0.2.1"]) {
-        let is_used = page.contains(&format!("\"{}\"", &path[1..]));
-        let is_page = path == "/" || path.starts_with("/host");
+    let (_, _, wall) = get(&web, "/wall");
+    let styles = ["/icon.svg", "/page.css", "/wall.css", "/uplot.css", "/uplot.js", "/common.js"];
+    let scripts = [
+        "/rules.js",
+        "/incident.js",
+        "/chart.js",
+        "/history.js",
+        "/events.js",
+        "/page.js",
+        "/wall.js",
+        "/detail.js",
+    ];
+    let pages = ["/", "/wall", "/host/192.0.2.1"];
+    for path in styles.into_iter().chain(scripts).chain(pages) {
+        let name = format!("\"{}\"", &path[1..]);
+        let is_used = page.contains(&name) || wall.contains(&name);
+        let is_page = pages.contains(&path);
         assert!(is_page || is_used || detail.contains(&format!("\"..{path}\"")), "{path}");
         let (status, head, body) = get(&web, path);
         assert_eq!((status, body.is_empty()), (200, false), "{path}");

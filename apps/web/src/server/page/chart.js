@@ -2,11 +2,16 @@
 "use strict";
 
 const CHART = 168;
+const LEGEND = 44;
 const HOUR_S = 3600;
 const GAPS = 3;
 const charts = new Set();
 
-const width = (node) => Math.max(240, node.clientWidth);
+// On a wall, everything is larger, and a chart fills its place.
+const isWall = document.documentElement.className === "wall";
+const scaled = (pixels) => (isWall ? Math.round((pixels * innerWidth) / 1280) : pixels);
+const chartFont = () => `${scaled(12)}px system-ui, sans-serif`;
+const size = (node) => ({ width: Math.max(240, node.clientWidth), height: isWall ? Math.max(120, node.clientHeight - scaled(LEGEND)) : CHART });
 
 function axisTimes(values, step) {
   return values.map((value) => {
@@ -34,24 +39,24 @@ class Chart {
 
   draw() {
     const soft = color("--soft");
-    const axis = { stroke: soft, font: "12px system-ui, sans-serif", ticks: { show: false }, grid: { stroke: color("--line"), width: 1 } };
+    const axis = { stroke: soft, font: chartFont(), ticks: { show: false }, grid: { stroke: color("--line"), width: 1 } };
     const counts = (_, values) => values.map((value) => (value >= 1e5 ? quantity(value, "").trim() : Number.isInteger(value) ? number.format(value) : ""));
     const scales = [...new Set(this.lines.map((line) => line.scale))];
     const upTo = { range: (_, __, most) => [0, Math.max(5, (most ?? 0) * 1.1)] };
     this.plot?.destroy();
-    const titled = { labelSize: 18, labelGap: 0, labelFont: axis.font };
+    const titled = { labelSize: scaled(18), labelGap: 0, labelFont: axis.font };
     this.plot = new uPlot({
-      width: width(this.node), height: CHART,
+      ...size(this.node),
       cursor: { y: false, drag: { x: false, y: false } },
       tzDate: (seconds) => (isUtc ? uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC") : new Date(seconds * 1e3)),
       series: [
         { label: "at", value: (_, value) => (value == null ? "–" : moment(value * 1e3)) },
-        ...this.lines.map((line) => ({ width: 1.5, points: { show: false }, value: (_, value) => (value == null ? "–" : round(value)), label: line.label, stroke: color(line.color), scale: line.scale, dash: line.dash })),
+        ...this.lines.map((line) => ({ width: scaled(1.5), points: { show: false }, value: (_, value) => (value == null ? "–" : round(value)), label: line.label, stroke: color(line.color), scale: line.scale, dash: line.dash })),
       ],
       scales: { x: { range: () => this.bounds() }, ...Object.fromEntries(scales.map((scale) => [scale, upTo])) },
       axes: [
-        { ...axis, size: 26, space: 70, values: (_, values, __, ___, step) => axisTimes(values, step) },
-        ...scales.map((scale, index) => ({ ...axis, ...titled, label: this.titles[index], scale, side: index ? 1 : 3, size: index ? 46 : 62, space: 36, values: counts, grid: index ? { show: false } : axis.grid })),
+        { ...axis, size: scaled(26), space: scaled(70), values: (_, values, __, ___, step) => axisTimes(values, step) },
+        ...scales.map((scale, index) => ({ ...axis, ...titled, label: this.titles[index], scale, side: index ? 1 : 3, size: scaled(index ? 46 : 62), space: scaled(36), values: counts, grid: index ? { show: false } : axis.grid })),
       ],
       hooks: { draw: [(plot) => this.drawMarks(plot)] },
     }, this.data(), this.node);
@@ -170,5 +175,26 @@ class Chart {
   }
 }
 
-addEventListener("resize", () => charts.forEach((chart) => chart.plot.setSize({ width: width(chart.node), height: CHART })));
+// The charts of views
+
+const VIEW_LINES = [
+  { label: "largest count", color: "--accent", scale: "hosts" },
+  { label: "hosts over the threshold", color: "--second", scale: "points", dash: [5, 3] },
+];
+
+function makeViewChart(node, counted) {
+  return new Chart(node, VIEW_LINES, [counted === "hosts" ? "peers of a host" : unit({ unit: counted }), "hosts"]);
+}
+
+async function readView(name, chart, period) {
+  const answer = await ask("series", { view: name, ...period });
+  const columns = (from) => [from.largest, from.super_points];
+  chart.set(answer, { stored: columns(answer), recent: columns(answer.recent) });
+}
+
+function pushView(chart, view, now) {
+  chart.push(now / 1e3, [view.top.length ? view.top[0].cardinality : 0, view.super_points]);
+}
+
+addEventListener("resize", () => charts.forEach((chart) => chart.plot.setSize(size(chart.node))));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach((chart) => chart.draw()));

@@ -85,10 +85,10 @@ function drawCharts(notifications) {
 function showActs(last) {
   const acts = byId("acts");
   const possible = [canAct, last.status === "end", Boolean(last.acknowledged), Boolean(last.silence)].join();
-  acts.hidden = !canAct;
+  acts.hidden = false;
   if (acts.dataset.possible === possible) return;
   acts.dataset.possible = possible;
-  acts.replaceChildren(...actButtons(last, reread));
+  acts.replaceChildren(...actButtons(last, reread), rulesButton(() => detailed(found.notifications)));
 }
 
 function showIncident({ alert, notifications }) {

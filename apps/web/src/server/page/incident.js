@@ -5,6 +5,22 @@ const unit = (of) => of.unit.replaceAll("-", " ");
 
 const percent = (share) => `${Math.round(share * 100)} %`;
 
+// Names of ports that operators know, as in /etc/services.
+const PORTS = {
+  17: "qotd", 19: "chargen", 20: "ftp-data", 21: "ftp", 22: "ssh", 23: "telnet", 25: "smtp", 53: "dns", 69: "tftp", 80: "http", 88: "kerberos", 110: "pop3", 111: "portmap", 123: "ntp",
+  135: "msrpc", 137: "netbios", 139: "netbios", 143: "imap", 161: "snmp", 179: "bgp", 389: "ldap", 443: "https", 445: "smb", 465: "smtps", 500: "ike", 514: "syslog", 587: "submission",
+  636: "ldaps", 853: "dns-over-tls", 993: "imaps", 995: "pop3s", 1194: "openvpn", 1433: "mssql", 1883: "mqtt", 1900: "ssdp", 3074: "xbox", 3283: "ard", 3306: "mysql", 3389: "rdp", 3478: "stun", 3702: "ws-discovery",
+  4500: "ipsec-nat", 5060: "sip", 5353: "mdns", 5432: "postgresql", 5683: "coap", 6379: "redis", 8080: "http-alt", 8443: "https-alt", 9200: "elasticsearch", 11211: "memcached", 27015: "steam", 27017: "mongodb", 51820: "wireguard",
+};
+
+// Returns a port such as tcp/443 with the name of its service, if it is well known.
+function portName(port) {
+  const name = port === "udp/443" ? "quic" : PORTS[port.split("/")[1]];
+  return name ? `${port} (${name})` : port;
+}
+
+const portShares = (parts = []) => shares(parts.map(([name, share]) => [portName(name), share]));
+
 function shares(parts) {
   return (parts || []).map(([name, share]) => `${name} ${percent(share)}`).join(", ");
 }
@@ -32,12 +48,15 @@ function withoutSampling(notification) {
   return `${notification.sampling}: up to ${number.format(notification.unsampled_most / notification.cardinality)} times as many ${unit(notification)} without sampling`;
 }
 
+// Says that a count is, or may be, that of sampled packets.
+const sampledText = ({ sampling }) => (sampling === "none" ? "" : ` (sampling ${sampling})`);
+
 const DID = { "fan-in": "contacted by", "fan-out": "contacts", any: "in contact with" };
 
 // Returns the counts of one window as a line.
 function windowLine(notification, count) {
   const least = count.is_lower_bound ? "at least " : "";
-  const now = count.cardinality ? `${DID[notification.direction]} ${least}${round(count.cardinality)} ± ${round(count.std_error)} ${unit(notification)}` : "count too low to be reported";
+  const now = count.cardinality ? `${DID[notification.direction]} ${least}${round(count.cardinality)} ± ${round(count.std_error)} ${unit(notification)}${sampledText(notification)}` : "count too low to be reported";
   return `${windowName(count.window_ms)}: ${now}, peak ${round(count.peak)} at ${timeOf(count.peak_ms)}, threshold ${round(count.threshold)}${count.usual ? `, usual at this hour of the week: up to ${round(count.usual.most)}` : ""}`;
 }
 
@@ -55,8 +74,8 @@ function hostLink({ host, view }) {
 function about(notification) {
   const parts = [notification.kind === "unknown" ? "" : notification.kind.replaceAll("-", " "), notification.view];
   const [to, from] = [notification.top_ports, notification.top_source_ports].map((ports) => ports?.[0]);
-  if (to && to[1] >= 0.5) parts.push(`mostly ${to[0]}`);
-  else if (from && from[1] >= 0.5) parts.push(`mostly from ${from[0]}`);
+  if (to && to[1] >= 0.5) parts.push(`mostly ${portName(to[0])}`);
+  else if (from && from[1] >= 0.5) parts.push(`mostly from ${portName(from[0])}`);
   // Active alerts have no rates while the input is lost.
   parts.push(traffic(notification) || (notification.peak_rates && notification.status !== "end" ? "rate: no data" : ""));
   if ((notification.silent || []).length) parts.push("cannot confirm the end");
@@ -76,8 +95,8 @@ function facts(notification) {
     ["data age", lasting(notification.data_age_ms)],
     ["largest traffic", traffic(notification.peak_rates)],
     ["ingress interfaces", (notification.top_interfaces || []).map((it) => `${withName(it.exporter, notification.exporter_names?.[it.exporter])} interface ${withName(it.interface, it.name)} ${percent(it.share)}`).join(", "), "code"],
-    ["destination ports", shares(notification.top_ports), "code"],
-    ["source ports", shares(notification.top_source_ports), "code"],
+    ["destination ports", portShares(notification.top_ports), "code"],
+    ["source ports", portShares(notification.top_source_ports), "code"],
     ["SYN only", notification.syn_only === undefined ? "" : `${percent(notification.syn_only)} of contacts`],
     ["networks of peers", prefixes(notification), "code"],
     ["ASes of peers", originShares(notification, notification.top_as, originText)],
@@ -163,7 +182,7 @@ function updateIncident(node, incident) {
   write(kind, incident.kind);
   write(view, incident.view);
   write(peak, `${round(incident.peak)} ${unit(incident)} in ${windowName(incident.window_ms)}`, "n");
-  write(ports, incident.ports.slice(0, 3).join(", "), "code");
+  write(ports, incident.ports.slice(0, 3).map(portName).join(", "), "code");
 }
 
 function showIncidents(table, incidents) {

@@ -47,10 +47,6 @@ function showAlerts(overview) {
 
 // Charts of the last minutes, hours or days
 
-const LINES = [
-  { label: "largest count", color: "--accent", scale: "hosts" },
-  { label: "hosts over the threshold", color: "--second", scale: "points", dash: [5, 3] },
-];
 const INPUT_LINES = [{ label: "per second", color: "--accent", scale: "rate" }];
 
 const spanMs = () => Number(byId("span").value) * 1000;
@@ -59,12 +55,6 @@ const spanMs = () => Number(byId("span").value) * 1000;
 function times() {
   const to = last.is_live ? Date.now() : last.now_ms;
   return { from: to - spanMs(), to };
-}
-
-async function readView(name, chart) {
-  const answer = await ask("series", { view: name, ...times() });
-  const columns = (from) => [from.largest, from.super_points];
-  chart.set(answer, { stored: columns(answer), recent: columns(answer.recent) });
 }
 
 async function readInput() {
@@ -76,7 +66,7 @@ async function readInput() {
 
 // Reads the data of all charts again. A chart whose data cannot be read does not change.
 async function readCharts() {
-  const reads = [...views].map(([name, { chart }]) => readView(name, chart));
+  const reads = [...views].map(([name, { chart }]) => readView(name, chart, times()));
   if (input) reads.push(readInput());
   const failed = (await Promise.allSettled(reads)).find((read) => read.status === "rejected");
   write(byId("charts-none"), failed ? `Cannot read chart data: ${failed.reason.message}` : "");
@@ -115,9 +105,9 @@ function makeView({ name, unit: counted }) {
   scroll.classList.add("of-alerts");
   section.append(title, view.facts, drawn, scroll);
   byId("views").append(section);
-  view.chart = new Chart(drawn, LINES, [counted === "hosts" ? "peers of a host" : unit({ unit: counted }), "hosts"]);
+  view.chart = makeViewChart(drawn, counted);
   view.chart.span = spanMs() / 1000;
-  readView(name, view.chart).catch((error) => write(byId("charts-none"), error.message));
+  readView(name, view.chart, times()).catch((error) => write(byId("charts-none"), error.message));
   return view;
 }
 
@@ -144,9 +134,8 @@ function updateHost(node, host, view) {
 // A probe counts, but does not search for super points.
 function viewFacts(view) {
   const found = last.probe ? [`window of ${windowName(view.window_ms)}`] : [`${round(view.super_points)} ${view.super_points === 1 ? "host" : "hosts"} with ${round(view.threshold)} or more in ${windowName(view.window_ms)}`];
-  const searched = last.probe ? [] : [`slice closed in ${(view.close_seconds * 1e3).toFixed(1)} ms`, `${view.load === null ? "∞" : view.load.toFixed(2)} touches per recorder`, ...(view.share > 1 ? [`one pair in ${view.share} counted`] : [])];
-  const parts = [...found, megabytes(view.memory_bytes), ...searched];
-  for (const [count, text] of [[view.too_late, "contacts too late"], [view.future, "from the future"], [view.allowed, "ignored (allow lists)"], [view.without_port, "without a port"], [view.overloads, "slices in overload"]]) {
+  const parts = [...found, ...(view.overloads ? ["overload: more pairs than planned"] : [])];
+  for (const [count, text] of [[view.too_late, "contacts too late"], [view.future, "from the future"], [view.allowed, "ignored (allow lists)"], [view.without_port, "without a port"]]) {
     if (count) parts.push(`${round(count)} ${text}`);
   }
   return parts.join(" · ");
@@ -159,7 +148,7 @@ function showView(view, now) {
   list(shown.body, view.top, (host) => host.host, makeHost, (node, host) => updateHost(node, host, view.name));
   shown.table.hidden = !view.top.length;
   write(shown.none, view.top.length ? (view.super_points > view.top.length ? `Hosts not shown: ${round(view.super_points - view.top.length)}.` : "") : view.found_from === null ? "No hosts to show." : `No host has ${round(view.found_from)} or more.`);
-  shown.chart.push(now / 1e3, [view.top.length ? view.top[0].cardinality : 0, view.super_points]);
+  pushView(shown.chart, view, now);
 }
 
 function showViews(overview) {
@@ -188,7 +177,14 @@ function showInput(overview) {
   readInput().catch((error) => write(byId("charts-none"), error.message));
 }
 
-// Sites, exporters and sinks
+// Engine, sites, exporters and sinks
+
+function updateEngine(node, view) {
+  updateRow(node, [
+    [view.name], [megabytes(view.memory_bytes), "n"], [last.probe ? "–" : `${(view.close_seconds * 1e3).toFixed(1)} ms`, "n"],
+    [last.probe ? "–" : view.load === null ? "∞" : view.load.toFixed(2), "n"], [view.share > 1 ? `1 in ${view.share}` : "all", "n"], [round(view.overloads), view.overloads ? "n bad" : "n"],
+  ]);
+}
 
 function updateSite(node, site) {
   const { front } = last.network;
@@ -293,6 +289,8 @@ function showTables(overview) {
   list(byId("exporters").tBodies[0], exporters, (exporter) => exporter.address, () => row(10), updateExporter);
   byId("exporters").hidden = !exporters.length;
   write(byId("exporters-none"), !exporters.length ? "No exporter has sent data yet." : overview.exporter_count > exporters.length ? `Exporters not shown: ${round(overview.exporter_count - exporters.length)}.` : "");
+  write(byId("engine-memory"), `${megabytes(overview.memory_bytes)} of memory`);
+  list(byId("engines").tBodies[0], overview.views, (view) => view.name, () => row(6), updateEngine);
   list(byId("sinks").tBodies[0], sinks, (sink) => sink.name, () => row(6), updateSink);
   byId("sinks").hidden = !sinks.length;
   const waiting = overview.waiting_notifications;
@@ -303,12 +301,6 @@ function showTables(overview) {
 }
 
 // Overview and its stream
-
-// Shows the state with the level "good", "warn" or "bad". `isStale` marks the page as outdated.
-function state(text, level, isStale = false) {
-  write(byId("state"), text, level);
-  document.body.classList.toggle("stale", isStale);
-}
 
 function show(overview) {
   // The overview is empty before the first slice closes.
@@ -326,7 +318,6 @@ function show(overview) {
   if (overview.broker) input.push(`${round(overview.broker.lag)} messages waiting at the broker`);
   if (!overview.is_last_reload_good) input.push("last reload failed or was incomplete");
   if (overview.is_learning) input.push("learning what is usual; no sink is notified");
-  input.push(megabytes(overview.memory_bytes));
   write(byId("facts"), input.join(" · "));
   showAlerts(overview);
   showSilences(overview.silences);
@@ -336,33 +327,11 @@ function show(overview) {
   if (!overview.probe) followHistory(overview);
 }
 
-let received = 0;
-
-function connect() {
-  const events = new EventSource("events");
-  let isNew = true;
-  events.onmessage = (event) => {
-    received = Date.now();
-    show(JSON.parse(event.data));
-    // The stored minutes contain the slices that this page has missed.
-    if (isNew) readCharts();
-    isNew = false;
-  };
-  events.onerror = () => {
-    charts.forEach((chart) => chart.forget());
-    isNew = true;
-    state("connection lost, reconnecting", "bad", true);
-    // A browser does not reconnect after an error status.
-    if (events.readyState !== EventSource.CLOSED) return;
-    events.close();
-    setTimeout(connect, 3000);
-  };
+function lose(text) {
+  charts.forEach((chart) => chart.forget());
+  state(text, "bad", true);
 }
 
-setInterval(() => {
-  const silent = Date.now() - received;
-  if (last?.is_live && byId("state").className !== "bad" && silent > Math.max(10000, 10 * last.slice_ms)) state(`no slice closed for ${lasting(silent)}`, "bad", true);
-}, 1000);
 setInterval(() => last && readCharts(), MINUTE_MS);
 setInterval(() => input && readInput().catch((error) => write(byId("charts-none"), error.message)), RATE_MS);
 startZone(() => {
@@ -380,4 +349,8 @@ for (const [name, event] of [["filter", "input"], ["sort", "change"]]) {
 byId("alerts-tools").addEventListener("submit", (event) => event.preventDefault());
 byId("input-of").addEventListener("change", () => readInput().catch((error) => write(byId("charts-none"), error.message)));
 startHistory();
-connect();
+follow((overview, isNew) => {
+  show(overview);
+  // The stored minutes contain the slices that this page has missed.
+  if (isNew) readCharts();
+}, lose);
