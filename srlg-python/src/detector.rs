@@ -21,7 +21,7 @@ use crate::columns::ColumnNames;
 use crate::error::{broken, raised};
 use crate::hosts::{Column, address, ingest};
 use crate::report::{Estimate, Health, Peer, Report};
-use crate::sizes::{Place, Sizes};
+use crate::sizes::{Place, Sizes, number};
 use crate::state::{Mergeable, buffer, delta, restore, state_bytes};
 use crate::view::{Selection, ViewArguments, invalid, networks};
 
@@ -62,15 +62,18 @@ struct Arguments {
 #[pymethods]
 impl Detector {
     #[new]
-    #[pyo3(signature = (threshold=1024, window=300, *, memory=None, pairs=None, seed=None, device="auto", inside=None, measure="inside", role="any", only="all", host="address", peer="address", host_prefix4=32, host_prefix6=128, peer_prefix4=32, peer_prefix6=128))]
+    #[pyo3(
+        signature = (threshold=None, window=None, *, memory=None, pairs=None, seed=None, device="auto", inside=None, measure="inside", role="any", only="all", host="address", peer="address", host_prefix4=None, host_prefix6=None, peer_prefix4=None, peer_prefix6=None),
+        text_signature = "(threshold=1024, window=300, *, memory=None, pairs=None, seed=None, device='auto', inside=None, measure='inside', role='any', only='all', host='address', peer='address', host_prefix4=32, host_prefix6=128, peer_prefix4=32, peer_prefix6=128)"
+    )]
     #[expect(clippy::too_many_arguments, reason = "the arguments are keyword arguments in Python")]
     fn new(
         py: Python<'_>,
-        threshold: u32,
-        window: u32,
-        memory: Option<usize>,
-        pairs: Option<u64>,
-        seed: Option<u64>,
+        threshold: Option<&Bound<'_, PyAny>>,
+        window: Option<&Bound<'_, PyAny>>,
+        memory: Option<&Bound<'_, PyAny>>,
+        pairs: Option<&Bound<'_, PyAny>>,
+        seed: Option<&Bound<'_, PyAny>>,
         device: &str,
         inside: Option<&Bound<'_, PyAny>>,
         measure: &str,
@@ -78,11 +81,15 @@ impl Detector {
         only: &str,
         host: &str,
         peer: &str,
-        host_prefix4: u8,
-        host_prefix6: u8,
-        peer_prefix4: u8,
-        peer_prefix6: u8,
+        host_prefix4: Option<&Bound<'_, PyAny>>,
+        host_prefix6: Option<&Bound<'_, PyAny>>,
+        peer_prefix4: Option<&Bound<'_, PyAny>>,
+        peer_prefix6: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        let threshold = number("threshold", threshold)?.unwrap_or(1024);
+        let window = number("window", window)?.unwrap_or(300);
+        let (memory, pairs) = (number("memory", memory)?, number("pairs", pairs)?);
+        let seed = number("seed", seed)?;
         let sizes = Sizes { threshold, window, memory, pairs };
         let place = Place { seed, device: device.to_owned() };
         let inside = inside.map(networks).transpose()?;
@@ -93,10 +100,10 @@ impl Detector {
             only: only.to_owned(),
             host: host.to_owned(),
             peer: peer.to_owned(),
-            host_prefix4,
-            host_prefix6,
-            peer_prefix4,
-            peer_prefix6,
+            host_prefix4: number("host_prefix4", host_prefix4)?.unwrap_or(32),
+            host_prefix6: number("host_prefix6", host_prefix6)?.unwrap_or(128),
+            peer_prefix4: number("peer_prefix4", peer_prefix4)?.unwrap_or(32),
+            peer_prefix6: number("peer_prefix6", peer_prefix6)?.unwrap_or(128),
         };
         let config = match seed {
             Some(seed) => Config { hash: HashFamily::HalfSip13, seed, ..sizes.config()? },
@@ -130,10 +137,7 @@ impl Detector {
                 )));
             }
         }
-        let seed: Option<u64> = match options.get_item("seed")? {
-            Some(seed) => seed.extract()?,
-            None => None,
-        };
+        let seed = number("seed", options.get_item("seed")?.as_ref().filter(|it| !it.is_none()))?;
         let config = Snapshot::config(&bytes, seed.unwrap_or_default()).map_err(raised)?;
         options.set_item("threshold", config.threshold)?;
         options.set_item("window", config.window)?;
@@ -268,8 +272,12 @@ impl Detector {
     /// `host` is an address or, as in reports, a network or a service such as "10.0.0.1 tcp/22". If hosts are networks, an
     /// address stands for its network.
     #[pyo3(signature = (host, slices=None))]
-    fn cardinality(&self, host: &Bound<'_, PyAny>, slices: Option<u32>) -> PyResult<Estimate> {
-        let (py, slices) = (host.py(), slices.unwrap_or(self.window()));
+    fn cardinality(
+        &self,
+        host: &Bound<'_, PyAny>,
+        slices: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Estimate> {
+        let (py, slices) = (host.py(), number("slices", slices)?.unwrap_or(self.window()));
         let host = self.host(host)?;
         let ask = |detector: &SlidingDetector| detector.cardinality_within(host, slices);
         self.ask(py, ask).map(Estimate)
@@ -281,9 +289,9 @@ impl Detector {
     fn cardinalities(
         &self,
         hosts: &Bound<'_, PyAny>,
-        slices: Option<u32>,
+        slices: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Vec<Estimate>> {
-        let (py, slices) = (hosts.py(), slices.unwrap_or(self.window()));
+        let (py, slices) = (hosts.py(), number("slices", slices)?.unwrap_or(self.window()));
         let hosts = Column::new("hosts", hosts)?;
         let hosts = hosts.block(py, &(0..hosts.len()?))?.hosts();
         let own = |host: Host| self.own_host(&Name::Address(host.into()));

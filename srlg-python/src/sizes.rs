@@ -1,5 +1,6 @@
 //! The arguments of a detector that determine its configuration.
 
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use srlg::config::ConfigError as SizeError;
 use srlg::{Config, Device, SlidingDetector};
@@ -23,6 +24,31 @@ pub(crate) struct Sizes {
 pub(crate) struct Place {
     pub(crate) seed: Option<u64>,
     pub(crate) device: String,
+}
+
+/// Reads the whole number that is the argument `name`, if it was given.
+pub(crate) fn number<T: TryFrom<i128>>(
+    name: &str,
+    value: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<T>> {
+    let Some(value) = value else { return Ok(None) };
+    let number = match value.extract::<i128>() {
+        Ok(number) => T::try_from(number).ok(),
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => None,
+        Err(_) => {
+            let kind = value.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "{name}: must be a whole number, got {kind}"
+            )));
+        }
+    };
+    let out_of_range = || {
+        let most = 8 * size_of::<T>();
+        PyOverflowError::new_err(format!(
+            "{name}: must be 0 or more and below 2**{most}, got {value}"
+        ))
+    };
+    number.map(Some).ok_or_else(out_of_range)
 }
 
 impl Place {

@@ -176,13 +176,15 @@ class Rejected:
         Rejected({"threshold": -1}, OverflowError),
         Rejected({"threshold": 1 << 32}, OverflowError),
         Rejected({"seed": 1 << 64}, OverflowError),
+        Rejected({"pairs": 1 << 200}, OverflowError),
+        Rejected({"host_prefix4": 256}, OverflowError),
         Rejected({"threshold": "many"}, TypeError),
         Rejected({"threshold": 64.5}, TypeError),
         Rejected({"sizes": 1}, TypeError),
     ],
 )
-def test_other_sizes_are_rejected(rejected: Rejected) -> None:
-    with pytest.raises(rejected.error):
+def test_other_arguments_are_rejected_by_name(rejected: Rejected) -> None:
+    with pytest.raises(rejected.error, match=next(iter(rejected.arguments))):
         srlg.Detector(**{"device": "cpu", **rejected.arguments})
 
 
