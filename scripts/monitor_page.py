@@ -243,6 +243,7 @@ async def wall(page, url, folder):
         seen = await page.value("""({
             bottoms: ['#alerts li:last-child', '#ended-section', '.view:last-child .u-legend']
                 .map((of) => document.querySelector(of).getBoundingClientRect().bottom),
+            list: byId('alerts-section').getBoundingClientRect().bottom,
             scroll: document.documentElement.scrollHeight,
             text: parseFloat(getComputedStyle(document.querySelector('#alerts b')).fontSize),
         })""")
@@ -250,7 +251,7 @@ async def wall(page, url, folder):
         # At 4 m, a capital letter, which is 0.72 of the font size, must cover 16 minutes of arc. A screen of 55 inches is
         # 685 mm high.
         least = 4000 * math.tan(math.radians(16 / 60)) / 0.72 / 685 * height
-        if seen["scroll"] > height or max(seen["bottoms"]) > height or seen["text"] < least:
+        if seen["scroll"] > height or max(seen["bottoms"]) > height or seen["bottoms"][0] > seen["list"] or seen["text"] < least:
             page.problems.append(f"{name}: not all is visible and large: {seen}")
         await page.check(name, folder)
 

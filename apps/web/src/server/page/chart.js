@@ -4,11 +4,11 @@
 const CHART = 168;
 const LEGEND = 44;
 const HOUR_S = 3600;
-const GAPS = 3;
 const charts = new Set();
 
 // On a wall, everything is larger, and a chart fills its place.
 const isWall = document.documentElement.className === "wall";
+const GAPS = isWall ? 1 : 3;
 const scaled = (pixels) => (isWall ? Math.round((pixels * innerWidth) / 1280) : pixels);
 const chartFont = () => `${scaled(12)}px system-ui, sans-serif`;
 const size = (node) => ({ width: Math.max(240, node.clientWidth), height: isWall ? Math.max(120, node.clientHeight - scaled(LEGEND)) : CHART });

@@ -28,7 +28,7 @@ function servicePorts({ kind, top_ports: to = [], top_source_ports: from = [] })
 
 function allowLines(notification) {
   const ports = servicePorts(notification);
-  const lines = ["[[allow]]", `why = ${quoted(`known ${notification.kind}`)}`, `hosts = [${quoted(notification.host.split(" ")[0])}]`, ...(ports.length ? [`ports = [${ports.join(", ")}]`] : []), `views = [${quoted(notification.view)}]`];
+  const lines = ["[[allow]]", `why = ${quoted(notification.kind === "unknown" ? "known host" : `known ${notification.kind}`)}`, `hosts = [${quoted(notification.host.split(" ")[0])}]`, ...(ports.length ? [`ports = [${ports.join(", ")}]`] : []), `views = [${quoted(notification.view)}]`];
   return lines.join("\n");
 }
 
