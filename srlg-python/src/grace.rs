@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::columns::{Row, Rows};
+use crate::late::nanoseconds;
 
 /// Rows that are newer than the newest row minus the grace. Older rows may still follow them.
 ///
@@ -20,8 +21,7 @@ pub(crate) struct Grace {
 
 impl Grace {
     pub(crate) fn new(length: Duration) -> Self {
-        let length_ns = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
-        Self { length_ns, newest_ns: 0, waiting: BTreeMap::new(), rows: 0 }
+        Self { length_ns: nanoseconds(length), newest_ns: 0, waiting: BTreeMap::new(), rows: 0 }
     }
 
     /// Returns the rows that need not wait after `rows` have come.

@@ -209,7 +209,8 @@ impl<'a> Closing<'a> {
     ///
     /// Only the super points whose cardinality over the whole window reaches `threshold` are queried. A host with
     /// `threshold` peers in the last `window` slices also has them in the whole window. This selection therefore
-    /// excludes such a host only if its estimate over the whole window is too low.
+    /// excludes such a host only if its estimate over the whole window is too low. In windows of more than 511 slices, its
+    /// estimate in the last `window` slices may be too low as well.
     ///
     /// In the paper's scheme, a GPU reads the whole SLEA once per queried host, and a CPU reads it once per call.
     ///

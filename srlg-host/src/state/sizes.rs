@@ -44,7 +44,7 @@ impl Sizes {
 fn value_text(name: &str, value: u32) -> String {
     let names = match name {
         SCHEME => ["paper", "tagged"],
-        "hash" => ["murmur", "half-sip13"],
+        "hash" => ["murmur", "half-sip-1-3"],
         _ => return value.to_string(),
     };
     names.get(value as usize).map_or_else(|| value.to_string(), |&name| name.to_owned())

@@ -10,9 +10,14 @@ function state(text, level, isStale = false) {
   document.body.classList.toggle("stale", isStale);
 }
 
-// Passes each overview to `show`, and says whether it is the first one of a connection. Calls `lose` with a text when the
-// connection is lost.
-function follow(show, lose) {
+// Says that the connection is lost. The charts forget their slices, because the page misses some.
+function lose(text) {
+  charts.forEach((chart) => chart.forget());
+  state(text, "bad", true);
+}
+
+// Passes each overview to `show`, and says whether it is the first one of a connection.
+function follow(show) {
   let [events, overview, isNew, isLost, begun, received] = [undefined, undefined, true, false, 0, 0];
   const connect = () => {
     events?.close();

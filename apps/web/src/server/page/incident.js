@@ -118,6 +118,11 @@ function writeFacts(node, notification) {
 
 // Active alerts, each with a line per window
 
+// Returns the number of active alerts from the severity number `first` on.
+function alertCount({ views }, first = 0) {
+  return views.reduce((sum, view) => view.alerts.slice(first).reduce((all, it) => all + it, sum), 0);
+}
+
 function makeAlert() {
   const made = element("details");
   const summary = element("summary");

@@ -27,9 +27,7 @@ function arrange(alerts) {
 }
 
 function showAlerts(overview) {
-  const of = (first) => overview.views.reduce((sum, view) => view.alerts.slice(first).reduce((all, it) => all + it, sum), 0);
-  const count = of(0);
-  const sent = of(1);
+  const [count, sent] = [alertCount(overview), alertCount(overview, 1)];
   const isMany = count > CARDS;
   byId("alerts-tools").hidden = !isMany;
   byId("alerts").classList.toggle("many", isMany);
@@ -327,11 +325,6 @@ function show(overview) {
   if (!overview.probe) followHistory(overview);
 }
 
-function lose(text) {
-  charts.forEach((chart) => chart.forget());
-  state(text, "bad", true);
-}
-
 setInterval(() => last && readCharts(), MINUTE_MS);
 setInterval(() => input && readInput().catch((error) => write(byId("charts-none"), error.message)), RATE_MS);
 startZone(() => {
@@ -353,4 +346,4 @@ follow((overview, isNew) => {
   show(overview);
   // The stored minutes contain the slices that this page has missed.
   if (isNew) readCharts();
-}, lose);
+});

@@ -34,7 +34,7 @@ function largest(alerts) {
 }
 
 function showAlerts(overview) {
-  const count = overview.views.reduce((sum, view) => view.alerts.reduce((all, it) => all + it, sum), 0);
+  const count = alertCount(overview);
   const shown = largest(overview.alerts);
   write(byId("alerts-count"), round(count));
   list(byId("alerts"), shown, (alert) => alert.id, makeAlertRow, updateAlertRow);
@@ -122,7 +122,4 @@ follow((overview, isNew) => {
   if (!isNew || !last) return;
   readCharts();
   readEnded();
-}, (text) => {
-  charts.forEach((chart) => chart.forget());
-  state(text, "bad", true);
 });
