@@ -183,7 +183,7 @@ def network():
     view = {"name": "in", "view": {"inside": ["192.0.2.0/24"]},
             "allows": [{"what": {"ports": [["192.0.2.0/24"], [53]]}, "why": "names"}],
             "sizes": {"scheme": tagged, "threshold": 1024, "window": 300, "linear_width": 16384,
-                      "candidate_limit": 65536, "hash": "half-sip13", "seed": "7"}}
+                      "candidate_limit": 65536, "hash": "half-sip-1-3", "seed": "7"}}
     description = {"slice_ms": 1000, "grace_ms": 100, "part_bytes": 1048576, "views": [view]}
     add("network", b"\x00" + json.dumps({"id": identity, "first_slice": 17, "network": description}).encode())
     deltas = struct.pack("<IIBI", 3, 1597152257, 0, 3) + b"abc" + struct.pack("<BI", 1, 80) + bytes(80)
